@@ -1,0 +1,17 @@
+/** The public face of layer 0: what every other layer may use. It knows nothing of GPUs. */
+
+export { assert, AssertionFailure, unreachable } from "./assert.ts";
+export { EmaError, type ErrorCode } from "./errors.ts";
+export { Prng } from "./prng.ts";
+export { EventHeap } from "./event-heap.ts";
+export {
+  engineId,
+  leaseId,
+  sequenceId,
+  sliceId,
+  type EngineId,
+  type LeaseId,
+  type SequenceId,
+  type SliceId,
+} from "./brand.ts";
+export { formatBytes, NS_PER_SECOND, parseBytes, parsePercent } from "./units.ts";
