@@ -1,9 +1,10 @@
 /**
  * Prints one plain closing line, `N passed, N failed`, from Vitest's JSON report.
  *
- * Called by .ci/run after the tests, for readers that do not know Vitest's own summary. It does not
- * decide whether the run passed: the exit code is Vitest's. A test file that could not be loaded has
- * no tests to count and counts as one failure, so that the line never looks green when it is not.
+ * Called by .ci/run after the tests, for readers that do not know Vitest's own summary. It does
+ * not decide whether the run passed: the exit code is Vitest's. A test file that could not be
+ * loaded has no tests to count and counts as one failure, so that the line never looks green when
+ * it is not.
  */
 
 import { readFileSync } from "node:fs";
