@@ -1,0 +1,187 @@
+/**
+ * How much a saturated borrower should borrow, and how much of that it should stage, to serve the
+ * most tokens a second.
+ *
+ * Called by ideal-limit.ts and practical-limit.ts with their own memory and costs. It does not know
+ * lenders one by one: they are two amounts of memory, idle and running.
+ *
+ * Throughput is n / T. The sequences n fall linearly with what the ring takes and rise linearly with
+ * R; T is a maximum of functions linear in (R, s). A ratio of a concave and a convex positive function
+ * has no local maximum but the global one, so two nested golden sections find it. A long prompt's
+ * step adds a term that bends this a little; tests compare the result with a grid.
+ *
+ * Whole slices: the slices around the maximum of the smooth problem are looked at one by one.
+ */
+
+import type { Borrower } from "./borrower.ts";
+import { stepTime, type LinkCosts, type PrefillLoad, type StepTime } from "./step-time.ts";
+
+export type LimitMode = "staged" | "direct" | "mixed";
+
+/** Memory and costs as the borrower finds them while nothing changes. */
+export interface Surroundings {
+  readonly borrower: Borrower;
+  readonly mode: LimitMode;
+  /** KV bytes its own memory holds, already in whole slices where slices are looked at. */
+  readonly localBytes: number;
+  /** The most it may borrow: the cap or what lenders have, whichever is less. */
+  readonly remoteBytesMax: number;
+  /** What of that lies on lenders that run no step; it is used first. */
+  readonly idleBytes: number;
+  /** Memory one resident sequence takes, lost parts of blocks included. */
+  readonly sequenceBytes: number;
+  /** Bytes of a block that must stay local for each sequence: the one it appends to. */
+  readonly openBytes: number;
+  /** Ring bytes a staged byte: 2 g / L, or 0. */
+  readonly ringShare: number;
+  /** KV bytes one slice holds; 0 when borrowed memory comes in any amount. */
+  readonly unitBytes: number;
+  readonly sequencesMax: number;
+  readonly link: LinkCosts;
+  readonly prefill: PrefillLoad | null;
+}
+
+/** One point of the search: what is borrowed, staged, and what comes of it. */
+export interface SharePoint {
+  readonly tokensPerSecond: number;
+  readonly sequences: number;
+  readonly remoteBytes: number;
+  readonly stagedBytes: number;
+  readonly ringBytes: number;
+  readonly time: StepTime;
+}
+
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+/** 0.618^45 < 1e-9: a slice in a terabyte. */
+const SECTIONS = 45;
+
+/** The best point; the one that borrows nothing when borrowing does not pay. */
+export function bestShare(surroundings: Surroundings): SharePoint {
+  const { remoteBytesMax, unitBytes } = surroundings;
+  const nothing = evaluateShare(surroundings, 0, 0);
+  if (remoteBytesMax <= 0) return nothing;
+  const smooth = { ...surroundings, unitBytes: 0 };
+  const found = maximise(remoteBytesMax, (remote) => bestStaged(smooth, remote));
+  if (unitBytes > 0) return better(nothing, roundToSlices(surroundings, found));
+  return better(nothing, leastStaged(smooth, found));
+}
+
+/** What one choice of (R, s) gives. */
+export function evaluateShare(
+  surroundings: Surroundings,
+  remoteBytes: number,
+  stagedBytes: number,
+): SharePoint {
+  const { borrower, unitBytes } = surroundings;
+  const ringBytes = surroundings.ringShare * stagedBytes;
+  let localBytes = Math.max(0, surroundings.localBytes - ringBytes);
+  if (unitBytes > 0) localBytes = Math.floor(localBytes / unitBytes) * unitBytes;
+  const openMax = surroundings.openBytes === 0 ? Infinity : localBytes / surroundings.openBytes;
+  const sequences = Math.min(
+    (localBytes + remoteBytes) / surroundings.sequenceBytes,
+    openMax,
+    surroundings.sequencesMax,
+  );
+  // Lost parts of blocks are held but not read, and they are local: open blocks always are.
+  const readBytes = sequences * borrower.contextTokens * borrower.kvBytesPerToken;
+  const remoteRead = Math.min(remoteBytes, readBytes);
+  const load = {
+    sequences,
+    localBytes: readBytes - remoteRead,
+    remoteBytes: remoteRead,
+    stagedBytes: Math.min(stagedBytes, remoteRead),
+    pacedBytes: Math.max(0, remoteRead - surroundings.idleBytes),
+  };
+  const time = stepTime(borrower, load, surroundings.link, surroundings.prefill);
+  const tokensPerSecond = sequences / time.seconds;
+  return { tokensPerSecond, sequences, remoteBytes, stagedBytes, ringBytes, time };
+}
+
+function bestStaged(surroundings: Surroundings, remoteBytes: number): SharePoint {
+  switch (surroundings.mode) {
+    case "direct":
+      return evaluateShare(surroundings, remoteBytes, 0);
+    case "staged":
+      return evaluateShare(surroundings, remoteBytes, remoteBytes);
+    case "mixed":
+      return maximise(remoteBytes, (staged) => evaluateShare(surroundings, remoteBytes, staged));
+  }
+}
+
+/** Golden section on [0, upper], both ends looked at as well. */
+function maximise(upper: number, evaluate: (value: number) => SharePoint): SharePoint {
+  let best = better(evaluate(0), evaluate(upper));
+  let low = 0;
+  let high = upper;
+  let left = high - GOLDEN * (high - low);
+  let right = low + GOLDEN * (high - low);
+  let atLeft = evaluate(left);
+  let atRight = evaluate(right);
+  for (let section = 0; section < SECTIONS; section++) {
+    best = better(better(best, atLeft), atRight);
+    if (atLeft.tokensPerSecond >= atRight.tokensPerSecond) {
+      high = right;
+      right = left;
+      atRight = atLeft;
+      left = high - GOLDEN * (high - low);
+      atLeft = evaluate(left);
+    } else {
+      low = left;
+      left = right;
+      atLeft = atRight;
+      right = low + GOLDEN * (high - low);
+      atRight = evaluate(right);
+    }
+  }
+  return best;
+}
+
+/**
+ * Looks at the slices around the smooth maximum. The ring takes whole slices as well, so the staged
+ * bytes are varied by as much as moves the ring by one slice.
+ */
+function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoint {
+  const { mode, unitBytes, remoteBytesMax, ringShare } = surroundings;
+  const slicesMax = Math.floor(remoteBytesMax / unitBytes);
+  const remoteSlices = Math.floor(smooth.remoteBytes / unitBytes);
+  const stagedSlices = Math.floor(smooth.stagedBytes / unitBytes);
+  const reach = ringShare === 0 ? 1 : Math.ceil(1 / ringShare);
+  let best = evaluateShare(surroundings, 0, 0);
+  for (let remote = Math.max(0, remoteSlices - reach); remote <= remoteSlices + 1; remote++) {
+    if (remote > slicesMax) break;
+    const first = mode === "staged" ? remote : Math.max(0, stagedSlices - reach);
+    const last = mode === "staged" ? remote : mode === "direct" ? 0 : stagedSlices + 1;
+    for (let staged = first; staged <= Math.min(last, remote); staged++) {
+      best = better(best, evaluateShare(surroundings, remote * unitBytes, staged * unitBytes));
+    }
+  }
+  return best;
+}
+
+/**
+ * Where the link alone decides, many amounts of staging serve equally well: the least is reported,
+ * because it costs the least HBM traffic.
+ */
+function leastStaged(surroundings: Surroundings, point: SharePoint): SharePoint {
+  if (surroundings.mode !== "mixed") return point;
+  const good = point.tokensPerSecond * (1 - 1e-9);
+  let low = 0;
+  let high = point.stagedBytes;
+  let best = point;
+  for (let halving = 0; halving < 40; halving++) {
+    const middle = (low + high) / 2;
+    const candidate = evaluateShare(surroundings, point.remoteBytes, middle);
+    if (candidate.tokensPerSecond >= good) {
+      high = middle;
+      best = candidate;
+    } else {
+      low = middle;
+    }
+  }
+  return best;
+}
+
+/** The faster one; of equal ones the first, and callers name the one that moves less first. */
+function better(first: SharePoint, second: SharePoint): SharePoint {
+  return second.tokensPerSecond > first.tokensPerSecond ? second : first;
+}

@@ -1,0 +1,167 @@
+/**
+ * The limit with what the ideal one leaves out: ring, copies, slices, blocks, lenders that run, and,
+ * where a workload is known, prompts.
+ *
+ * Called by `ema limits`. The equations are those of step-time.ts, slice-layout.ts and lenders.ts;
+ * this file puts them together. It is still a limit: lengths are at their mean, admission is perfect,
+ * moving bytes between lenders is free, and lenders keep no headroom.
+ *
+ * Lenders come and go slowly against steps, so throughput is the mean over their states weighted by
+ * probability. The share of the STEPS that fall in a state is its probability over its step time,
+ * which weighs step time, slowdown and hidden share.
+ */
+
+import { bestShare, type LimitMode, type SharePoint, type Surroundings } from "./best-share.ts";
+import type { Borrower } from "./borrower.ts";
+import { localPoint } from "./ideal-limit.ts";
+import { lenderStates, type Lender, type LenderState } from "./lenders.ts";
+import { limitingResource, NO_BOOST, type Boost, type Limit, type LimitedBy } from "./limit.ts";
+import { heldBytes, sliceLayout, type SliceLayout } from "./slice-layout.ts";
+import type { PrefillLoad } from "./step-time.ts";
+
+export interface PracticalInputs {
+  readonly borrower: Borrower;
+  readonly mode: LimitMode;
+  /** The most it may borrow, in bytes; Infinity without a cap. */
+  readonly capBytes: number;
+  readonly lenders: readonly Lender[];
+  /** Share of a running lender's bandwidth; 0: not read; `null`: no pacing. */
+  readonly lenderShare: number | null;
+  readonly sliceBytes: number;
+  readonly blockTokens: number;
+  /** c */
+  readonly copySeconds: number;
+  readonly latencySeconds: number;
+  /** Infinity without a bound. */
+  readonly sequencesMax: number;
+  /** `null`: decode only. */
+  readonly prefill: PrefillLoad | null;
+}
+
+export function practicalLimit(inputs: PracticalInputs): Limit {
+  const { borrower } = inputs;
+  const own = borrower.ownKvBytes;
+  const layout = sliceLayout(borrower, inputs.sliceBytes, inputs.blockTokens);
+  const nobody = lenderStates([], null)[0]!;
+  const local = (bytes: number): SharePoint => {
+    const localBytes = heldBytes(layout, bytes, inputs.sliceBytes);
+    return bestShare({ ...surroundings(inputs, layout, nobody, NO_BOOST), localBytes });
+  };
+  const fixed = localPoint(local(own));
+  const double = localPoint(local(2 * own));
+  const points = pointsByState(inputs, layout, NO_BOOST);
+  const tokensPerSecond = meanThroughput(points);
+  const overTime = (of: (point: SharePoint) => number): number =>
+    points.reduce((sum, { probability, point }) => sum + probability * of(point), 0);
+  const stagedBytes = overTime((point) => point.stagedBytes);
+  const remoteBytes = overTime((point) => point.remoteBytes);
+  return {
+    static: fixed,
+    double,
+    tokensPerSecond,
+    sequences: overTime((point) => point.sequences),
+    remoteBytes,
+    stagedBytes,
+    directBytes: remoteBytes - stagedBytes,
+    ringBytes: overTime((point) => point.ringBytes),
+    ratioToStatic: tokensPerSecond / fixed.tokensPerSecond,
+    ratioToDouble: tokensPerSecond / double.tokensPerSecond,
+    limitedBy: limitedBy(inputs, layout, tokensPerSecond),
+    ...meanOverSteps(points),
+  };
+}
+
+function limitedBy(
+  inputs: PracticalInputs,
+  layout: SliceLayout,
+  tokensPerSecond: number,
+): LimitedBy {
+  // More of nothing is nothing: these questions have to be answered without asking them.
+  const states = lenderStates(inputs.lenders, inputs.lenderShare);
+  if (inputs.capBytes > 0 && states.every((state) => state.idleBytes + state.runningBytes <= 0)) {
+    const isRefused = inputs.lenderShare === 0 && inputs.lenders.some(lendsWhileRunning);
+    return isRefused ? "lender-share" : "memory";
+  }
+  if (inputs.capBytes <= 0) return "memory";
+  return limitingResource(tokensPerSecond, (boost) =>
+    meanThroughput(pointsByState(inputs, layout, boost)),
+  );
+}
+
+function lendsWhileRunning(lender: Lender): boolean {
+  return lender.runShare > 0 && lender.runningLendableBytes > 0;
+}
+
+interface WeightedPoint {
+  readonly probability: number;
+  readonly point: SharePoint;
+}
+
+function pointsByState(
+  inputs: PracticalInputs,
+  layout: SliceLayout,
+  boost: Boost,
+): readonly WeightedPoint[] {
+  return lenderStates(inputs.lenders, inputs.lenderShare).map((state) => ({
+    probability: state.probability,
+    point: bestShare(surroundings(inputs, layout, state, boost)),
+  }));
+}
+
+function meanThroughput(points: readonly WeightedPoint[]): number {
+  return points.reduce((sum, { probability, point }) => sum + probability * point.tokensPerSecond, 0);
+}
+
+function meanOverSteps(
+  points: readonly WeightedPoint[],
+): Pick<Limit, "stepSeconds" | "remoteSlowdown" | "hiddenShare"> {
+  let steps = 0;
+  let localSeconds = 0;
+  let waitSeconds = 0;
+  let linkSeconds = 0;
+  for (const { probability, point } of points) {
+    const share = probability / point.time.seconds;
+    steps += share;
+    localSeconds += share * point.time.localSeconds;
+    waitSeconds += share * point.time.waitSeconds;
+    linkSeconds += share * point.time.linkSeconds;
+  }
+  // The states' times sum to one second of the run, since their probabilities sum to one.
+  return {
+    stepSeconds: 1 / steps,
+    remoteSlowdown: linkSeconds > 0 ? 1 / localSeconds - 1 : null,
+    hiddenShare: linkSeconds > 0 ? 1 - waitSeconds / linkSeconds : null,
+  };
+}
+
+function surroundings(
+  inputs: PracticalInputs,
+  layout: SliceLayout,
+  state: LenderState,
+  boost: Boost,
+): Surroundings {
+  const { borrower, sliceBytes } = inputs;
+  const held = (bytes: number): number => heldBytes(layout, bytes, sliceBytes);
+  const lendable = state.idleBytes + state.runningBytes;
+  const paced = state.pacedBytesPerSecond * boost.lenderShare;
+  const paths = state.idlePathBytesPerSecond + (Number.isFinite(paced) ? paced : 0);
+  return {
+    borrower: { ...borrower, flopsPerSecond: borrower.flopsPerSecond * boost.compute },
+    mode: inputs.mode,
+    localBytes: held(borrower.ownKvBytes),
+    remoteBytesMax: held(boost.memory * Math.min(inputs.capBytes, lendable)),
+    idleBytes: held(boost.memory * state.idleBytes),
+    sequenceBytes: (borrower.contextTokens / inputs.blockTokens + 0.5) * layout.blockBytes,
+    openBytes: layout.blockBytes,
+    ringShare: inputs.mode === "direct" ? 0 : layout.ringShare,
+    unitBytes: layout.payloadBytes,
+    sequencesMax: inputs.sequencesMax * boost.sequencesMax,
+    link: {
+      bytesPerSecond: Math.min(borrower.portBytesPerSecond, paths) * boost.link,
+      pacedBytesPerSecond: paced,
+      copySecondsPerByte: (inputs.copySeconds * layout.copiesPerSlice) / layout.payloadBytes,
+      latencySeconds: inputs.latencySeconds,
+    },
+    prefill: inputs.prefill,
+  };
+}
