@@ -3,6 +3,7 @@
 export { assert, AssertionFailure, unreachable } from "./assert.ts";
 export { EmaError, type ErrorCode } from "./errors.ts";
 export { Prng } from "./prng.ts";
+export { nearestNames, suggestNames } from "./nearest.ts";
 export { EventHeap } from "./event-heap.ts";
 export {
   engineId,
