@@ -39,7 +39,8 @@ export type PoolCommand =
   /** The owner takes back up to `count` of its IDLE slices; answered at once by SlicesWithdrawn. */
   | { readonly type: "WithdrawSlices"; readonly engine: EngineId; readonly count: number }
   /**
-   * A borrower asks; answered at once by one LeaseGranted a lender, or one LeaseDenied.
+   * A borrower asks; answered at once by one LeaseGranted a lender, and one LeaseDenied for what
+   * was not granted. It may hold no offer and no loan of its own: role.
    * `allowRunning`: slices of lenders that run steps (readable at lenderShare only) are welcome too.
    */
   | {
@@ -50,7 +51,10 @@ export type PoolCommand =
     }
   /** A borrower has stopped reading these slices; they go back to their owner, also unasked. */
   | { readonly type: "ReturnSlices"; readonly engine: EngineId; readonly slices: readonly SliceId[] }
-  /** A lender asks for slices back; spread over its leases, the borrowers choose which. */
+  /**
+   * A lender asks for slices back, at most all that are not under recall yet; spread over its
+   * leases, the borrowers choose which. A demand beyond that upgrades what is under refill recall.
+   */
   | {
       readonly type: "RecallSlices";
       readonly engine: EngineId;
@@ -82,8 +86,13 @@ export type PoolEvent =
       /** Parallel to `slices`: the epoch under which each may be read. */
       readonly epochs: readonly number[];
     }
+  /** `count` slices of the request were not granted. */
   | { readonly type: "LeaseDenied"; readonly reason: RefusalReason; readonly count: number }
-  /** To the borrower: give back `count` slices of this lease, cheapest first, by the deadline. */
+  /**
+   * To the borrower: give back `count` slices of this lease, or of others of this lender, cheapest
+   * first, by the deadline. Counts add up, but never beyond what is held: a demand for slices that
+   * are under refill recall already makes them urgent, not more.
+   */
   | {
       readonly type: "RecallRequested";
       readonly lease: LeaseId;

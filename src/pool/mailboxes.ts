@@ -1,0 +1,55 @@
+/**
+ * One queue of events an engine, in the order they happened.
+ *
+ * Filled by the pool inside `apply`, emptied by each engine at the top of its tick. Events are plain
+ * data and belong to the reader once polled. In process nothing is lost, repeated or reordered; the
+ * broker's sessions take over where that stops being true.
+ */
+
+import type { EngineId } from "../base/index.ts";
+import type { PoolEvent } from "./commands.ts";
+
+/** First in, first out; reading the last event of a queue frees its room. */
+export class Mailboxes {
+  readonly #queues: PoolEvent[][];
+  readonly #heads: Int32Array; // (engines) index of the next event in its queue
+
+  constructor(engineCount: number) {
+    this.#queues = Array.from({ length: engineCount }, () => []);
+    this.#heads = new Int32Array(engineCount);
+  }
+
+  post(engine: EngineId, event: PoolEvent): void {
+    this.#queues[engine]!.push(event);
+  }
+
+  /** @returns the oldest unread event, or `null` when there is none. */
+  poll(engine: EngineId): PoolEvent | null {
+    const queue = this.#queues[engine]!;
+    const head = this.#heads[engine]!;
+    if (head === queue.length) return null;
+    const event = queue[head]!;
+    if (head + 1 === queue.length) {
+      queue.length = 0;
+      this.#heads[engine] = 0;
+    } else {
+      this.#heads[engine] = head + 1;
+    }
+    return event;
+  }
+
+  hasEvents(engine: EngineId): boolean {
+    return this.#queues[engine]!.length > 0;
+  }
+
+  /** Forgets what an engine that is gone will never read. */
+  clear(engine: EngineId): void {
+    this.#queues[engine]!.length = 0;
+    this.#heads[engine] = 0;
+  }
+
+  /** What lies unread, oldest first; for check(). */
+  unread(engine: EngineId): readonly PoolEvent[] {
+    return this.#queues[engine]!.slice(this.#heads[engine]!);
+  }
+}
