@@ -34,9 +34,15 @@ describe("functions", () => {
     ["an object", "const a = { b: f(1), c: {} };"],
     ["a class", "class A extends B {\n}"],
     ["an interface", "interface A {\n  f(): void;\n}"],
+    ["a block without a head", "do {\n} while (a);\ntry {\n} finally {\n}"],
     ["braces in text", "const a = '() => {';"],
   ])("are not seen in %s", (_what, text) => {
     expect(functionsOf(file(text))).toEqual([]);
+  });
+
+  it("end where they end: a class behind one is not part of it", () => {
+    const text = "function short(): void {\n  f();\n}\n\nclass A {\n  b = 1;\n}\n";
+    expect(functionsOf(file(text))).toEqual([{ name: "short", line: 1, lines: 3 }]);
   });
 
   it("of 70 lines pass and of 71 do not", () => {

@@ -107,8 +107,10 @@ function closeBeforeReturnType(before: string): number | null {
     const char = before[index]!;
     if (char === ":") {
       const head = before.slice(0, index).trimEnd();
-      const hasType = before.slice(index + 1).trim() !== "";
-      return head.endsWith(")") && hasType ? head.length - 1 : null;
+      const type = before.slice(index + 1).trim();
+      // A brace and then a word is not a type but the end of a block and a new statement.
+      const isType = type !== "" && !/\}\s*[\w#@]/.test(type);
+      return head.endsWith(")") && isType ? head.length - 1 : null;
     }
     if (char === ";" || char === "=" || "{[(".includes(char)) return null;
     if (!"}])".includes(char)) continue;

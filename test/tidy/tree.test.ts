@@ -7,6 +7,7 @@
 
 import { expect, it } from "vitest";
 
+import { codeMap, withCodeMap } from "../../tools/tidy-code-map.ts";
 import { checkDocPaths, checkErrorCodes } from "./doc-rules.ts";
 import { checkCycles, checkLayers } from "./layer-rules.ts";
 import { checkCalls, checkHeaders, checkNames, checkTestFiles, checkWords } from "./rules.ts";
@@ -62,6 +63,11 @@ it("paths named in documents and in headers exist", () => {
 
 it("docs/ERRORS.md explains every error code and no other", () => {
   expect(checkErrorCodes(file("src/base/errors.ts"), file("docs/ERRORS.md"))).toEqual([]);
+});
+
+it("the code map of docs/ARCHITECTURE.md is what `npx tsx tools/tidy-code-map.ts` writes", () => {
+  const { text } = file("docs/ARCHITECTURE.md");
+  expect(text).toBe(withCodeMap(text, codeMap(source)));
 });
 
 it("the text speaks of the project alone", () => {
