@@ -1,0 +1,174 @@
+/**
+ * The search for the best split of one layer's remote bytes into staged and direct ones.
+ *
+ * Used by access-mode.ts alone, which keeps one instance: its fields are scratch of one call, so
+ * that choosing allocates nothing.
+ *
+ * The idea: fix the time t in which a layer's direct reads cross. Then reading more directly within
+ * t never hurts (staged bytes cost two trips through HBM and a copy each), so lender l is read
+ * directly for min(R_l, t rate_l) bytes, and where the port allows no more than t N together, the
+ * lenders with the shortest runs go first, for their copies cost most. What is left is a function
+ * of t alone; it is the partial minimum of a linear program, hence convex, and a golden-section
+ * search finds its least value.
+ *
+ * Invariant: after `settle` the loads are those of the staged bytes written.
+ */
+
+import { assert } from "../base/index.ts";
+import { computeStepNs, steadyStepNs, type LayerLoads } from "./step-bound.ts";
+import type { LinkCosts, StepCompute } from "./step-compute.ts";
+
+/** More lenders than any server has; bounds the scratch. */
+const SOURCES_MAX = 64;
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+/** 0.618^40 is 4e-9 of the searched range. */
+const SEARCH_ROUNDS = 40;
+/** Among equal steps the one with less compute is taken: it waits less when a forecast errs. */
+const COMPUTE_WEIGHT = 1e-4;
+
+/** Everything is per layer; arrays are by source and belong to the caller. */
+export class SplitSearch {
+  readonly loads: LayerLoads = { stagedBytes: 0, directBytes: 0, directNs: 0, linkNs: 0 };
+  readonly #fillOrder = new Int32Array(SOURCES_MAX);
+  #sourceCount = 0;
+  #compute!: StepCompute;
+  #groupLayers = 1;
+  #bytes!: Float64Array;
+  #runs!: Float64Array;
+  #bytesPerSecond!: Float64Array;
+  #staged!: Float64Array;
+  #portBytesPerSecond = 0;
+  /** A run's copy moves a whole group: its cost is spread over the group's layers. */
+  #copyNsPerRun = 0;
+  #totalBytes = 0;
+  /** What the slowest lender needs for its bytes, however they are read. */
+  #slowestNs = 0;
+
+  /** Takes the question; `staged` is where `settle` writes the answer. */
+  begin(
+    compute: StepCompute,
+    link: LinkCosts,
+    groupLayers: number,
+    bytes: Float64Array,
+    runs: Float64Array,
+    bytesPerSecond: Float64Array,
+    staged: Float64Array,
+  ): void {
+    const sourceCount = bytes.length;
+    assert(sourceCount <= SOURCES_MAX, "access mode: too many sources");
+    assert(staged.length === sourceCount, "access mode: the answer has other sources");
+    this.#sourceCount = sourceCount;
+    this.#compute = compute;
+    this.#groupLayers = groupLayers;
+    this.#bytes = bytes;
+    this.#runs = runs;
+    this.#bytesPerSecond = bytesPerSecond;
+    this.#staged = staged;
+    this.#portBytesPerSecond = link.portBytesPerSecond;
+    const groupCount = Math.ceil(compute.layers / groupLayers);
+    this.#copyNsPerRun = (link.copyCostNs * groupCount) / compute.layers;
+    this.#totalBytes = 0;
+    this.#slowestNs = 0;
+    for (let source = 0; source < sourceCount; source++) {
+      const sourceBytes = bytes[source]!;
+      if (sourceBytes === 0) continue;
+      const rate = bytesPerSecond[source]!;
+      assert(rate > 0, () => `access mode: ${sourceBytes} bytes at unreadable source ${source}`);
+      this.#totalBytes += sourceBytes;
+      this.#slowestNs = Math.max(this.#slowestNs, (sourceBytes * 1e9) / rate);
+    }
+    this.#sortByRunLength();
+  }
+
+  get totalBytes(): number {
+    return this.#totalBytes;
+  }
+
+  /** The time in which every byte is read directly. */
+  get allDirectNs(): number {
+    return Math.max(this.#slowestNs, (this.#totalBytes * 1e9) / this.#portBytesPerSecond);
+  }
+
+  /** @returns the direct time, in [0, allDirectNs], whose split makes the step shortest. */
+  bestDirectNs(): number {
+    const endNs = this.allDirectNs;
+    let low = 0;
+    let high = endNs;
+    let left = high - GOLDEN * (high - low);
+    let right = low + GOLDEN * (high - low);
+    let leftCost = this.#cost(left);
+    let rightCost = this.#cost(right);
+    for (let round = 0; round < SEARCH_ROUNDS; round++) {
+      if (leftCost <= rightCost) {
+        high = right;
+        right = left;
+        rightCost = leftCost;
+        left = high - GOLDEN * (high - low);
+        leftCost = this.#cost(left);
+      } else {
+        low = left;
+        left = right;
+        leftCost = rightCost;
+        right = low + GOLDEN * (high - low);
+        rightCost = this.#cost(right);
+      }
+    }
+    // The ends are named exactly, so that "all" leaves no crumb of a byte behind.
+    const inside = Math.min(leftCost, rightCost);
+    const allDirectCost = this.#cost(endNs);
+    if (this.#cost(0) <= Math.min(inside, allDirectCost)) return 0;
+    if (allDirectCost <= inside) return endNs;
+    return leftCost <= rightCost ? left : right;
+  }
+
+  /** Writes the split of this direct time into `staged` and its loads into `loads`. */
+  settle(directNs: number): void {
+    const isAllDirect = directNs >= this.allDirectNs && directNs > 0;
+    const budgetBytes = (directNs * this.#portBytesPerSecond) / 1e9;
+    let directBytes = 0;
+    let copyNs = 0;
+    for (let rank = 0; rank < this.#sourceCount; rank++) {
+      const source = this.#fillOrder[rank]!;
+      const bytes = this.#bytes[source]!;
+      if (bytes === 0) {
+        this.#staged[source] = 0;
+        continue;
+      }
+      const reachBytes = (directNs * this.#bytesPerSecond[source]!) / 1e9;
+      const direct = isAllDirect
+        ? bytes
+        : Math.max(Math.min(bytes, reachBytes, budgetBytes - directBytes), 0);
+      directBytes += direct;
+      this.#staged[source] = bytes - direct;
+      copyNs += ((bytes - direct) / bytes) * this.#runs[source]! * this.#copyNsPerRun;
+    }
+    const portNs = (this.#totalBytes * 1e9) / this.#portBytesPerSecond;
+    this.loads.directBytes = directBytes;
+    this.loads.stagedBytes = isAllDirect ? 0 : this.#totalBytes - directBytes;
+    this.loads.directNs = directNs;
+    this.loads.linkNs = this.#totalBytes === 0 ? 0 : Math.max(copyNs + portNs, this.#slowestNs);
+  }
+
+  #cost(directNs: number): number {
+    this.settle(directNs);
+    const stepNs = steadyStepNs(this.#compute, this.loads, this.#groupLayers);
+    return stepNs + COMPUTE_WEIGHT * computeStepNs(this.#compute, this.loads);
+  }
+
+  /** Shortest runs first: the most copies saved by a byte that is read directly. */
+  #sortByRunLength(): void {
+    for (let source = 0; source < this.#sourceCount; source++) {
+      let rank = source;
+      while (rank > 0 && this.#isShorter(source, this.#fillOrder[rank - 1]!)) {
+        this.#fillOrder[rank] = this.#fillOrder[rank - 1]!;
+        rank--;
+      }
+      this.#fillOrder[rank] = source;
+    }
+  }
+
+  /** Compares bytes a run without dividing, so that empty sources need no case. */
+  #isShorter(source: number, other: number): boolean {
+    return this.#bytes[source]! * this.#runs[other]! < this.#bytes[other]! * this.#runs[source]!;
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * The replay of one step, layer group by layer group, on one compute stream and one FIFO port.
+ *
+ * Called once a step by runners that cost a step, and again from a group's end when rates or bytes
+ * change inside it. It knows sums by lender, not slices; it decides nothing.
+ *
+ * The rules, for S bytes of a layer staged and D read directly:
+ *
+ *   compute |host|linear 0|attention 0|linear 1|~wait~|attention 1|linear 2|attention 2|head|
+ *   port  [copy 0][ copy 1    ..direct 0..  copy 1    ][  copy 2 ..]          [next step's copy 0
+ *         ^ahead  ^           ^                       ^              ^
+ *                 |           direct reads go first   |              group 1's slot is free
+ *                 the step has started: a free slot   the port is free, and so is group 0's slot
+ *
+ * - Compute of a group of L layers: linear L (linearLayer + S/B) slowdown, for staged bytes are
+ *   written into HBM meanwhile; then it waits for its copies; then attention, L times the longer of
+ *   (attentionLayer - D/B) slowdown and the direct reads. host comes first, head last.
+ * - The ring has two slots: copies of group g + 2 start when group g's attention has ended and the
+ *   port is free. One copy moves one run of a whole group.
+ * - A train of copies pays the latency from when its slot is free; a port still busy then hides it.
+ * - Direct reads have the port's priority at copy granularity: copies in flight when attention
+ *   starts are pushed back by what the reads add to the work of the port and of the lenders.
+ *
+ * Invariants: ends are integers and monotone; more bytes and slower links never end a step earlier;
+ * with nothing remote the step is host + layers (linear + attention) slowdown + head, rounded once,
+ * and the shortcut taken then equals the replay to the nanosecond. Times inside are floats relative
+ * to the start, so that a shift of the clock changes nothing.
+ */
+
+import { assert } from "../base/index.ts";
+import { IngressPort } from "./ingress-port.ts";
+import type { StepCompute } from "./step-compute.ts";
+import { StepLoads, type RemoteReads } from "./step-loads.ts";
+
+/** One step's question; the caller owns and reuses it. */
+export interface TimelineInput extends RemoteReads {
+  /** The step's start; with firstGroup > 0, the end of group firstGroup - 1. */
+  startNs: number;
+  /** Groups before it keep what an earlier `lay` of the same step gave them. */
+  firstGroup: number;
+  /** Groups of the whole step. */
+  groupCount: number;
+  groupLayers: number;
+  /** Of the whole step; the last group may be smaller. */
+  layers: number;
+  compute: StepCompute;
+  /** At least 1: factor on linear and attention time because others read this GPU's HBM. */
+  hbmSlowdown: number;
+  /**
+   * Time from which the port could work on the first group: the step before's `nextAheadFromNs`,
+   * this one's `copyFromNs[firstGroup]` when it is laid again, or startNs.
+   */
+  aheadFromNs: number;
+  /**
+   * In [0, 1]: share of the first group's staged bytes that the forecast had right; the rest is
+   * copied from startNs on.
+   */
+  aheadShare: number;
+}
+
+export class StepTimeline {
+  /** (groups) integers: when each group's attention has ended. */
+  readonly groupEndNs: Float64Array;
+  /** (groups) from when the port could work on each group's copies; fractions. */
+  readonly copyFromNs: Float64Array;
+  /** Includes headNs. Integer. */
+  endNs = 0;
+  /** The same step had all its KV been local, under the same slowdown. Integer. */
+  localEndNs = 0;
+  /** When the port may begin group 0 of the next step: its slot is free, the port idle. Integer. */
+  nextAheadFromNs = 0;
+  // The rest is of the whole step, also when only its later groups were laid again.
+  /** Time groups waited for staged bytes, and attention prolonged by direct reads. */
+  waitNs = 0;
+  /** Time in which remote reads of this step were under way. */
+  linkBusyNs = 0;
+  /** Groups whose staged bytes were there, were under way, or had not been begun when wanted. */
+  hits = 0;
+  lates = 0;
+  misses = 0;
+
+  #groupCount = 0;
+  #stepStartNs = 0;
+  /** (groups + 1) sums over the groups before: what a second `lay` continues from. */
+  readonly #waitNs: Float64Array;
+  readonly #busyNs: Float64Array;
+  readonly #localNs: Float64Array;
+  readonly #hits: Uint16Array;
+  readonly #lates: Uint16Array;
+  readonly #misses: Uint16Array;
+
+  readonly #loads = new StepLoads();
+  readonly #port = new IngressPort();
+  /** One layer with its remote loads; without the slowdown, so that a step is scaled only once. */
+  #linearNs = 0;
+  #attentionNs = 0;
+
+  constructor(layersMax: number) {
+    this.groupEndNs = new Float64Array(layersMax);
+    this.copyFromNs = new Float64Array(layersMax);
+    this.#waitNs = new Float64Array(layersMax + 1);
+    this.#busyNs = new Float64Array(layersMax + 1);
+    this.#localNs = new Float64Array(layersMax + 1);
+    this.#hits = new Uint16Array(layersMax + 1);
+    this.#lates = new Uint16Array(layersMax + 1);
+    this.#misses = new Uint16Array(layersMax + 1);
+  }
+
+  /** Fills every public field. Allocates nothing. */
+  lay(input: TimelineInput): void {
+    const { startNs, groupCount, compute } = input;
+    this.#begin(input);
+    const isRemote = this.#loads.stagedBytes > 0 || this.#loads.directBytes > 0;
+    const lastNs = isRemote ? this.#layRemote(input) : this.#layLocal(input);
+    this.#sumLocal(input);
+    this.endNs = startNs + Math.round(lastNs + compute.headNs);
+    this.localEndNs = this.#stepStartNs + Math.round(this.#localNs[groupCount]! + compute.headNs);
+    this.waitNs = this.#waitNs[groupCount]!;
+    this.linkBusyNs = this.#busyNs[groupCount]!;
+    this.hits = this.#hits[groupCount]!;
+    this.lates = this.#lates[groupCount]!;
+    this.misses = this.#misses[groupCount]!;
+  }
+
+  /**
+   * @returns the group in flight at nowNs (the last one while the head runs): groups up to it are
+   *   done for, later ones can be laid again from its end.
+   */
+  groupAt(nowNs: number): number {
+    let low = 0;
+    let high = this.#groupCount - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.groupEndNs[middle]! > nowNs) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  #begin(input: TimelineInput): void {
+    const { startNs, firstGroup, groupCount, groupLayers, layers, compute, hbmSlowdown } = input;
+    assert(groupCount === Math.ceil(layers / groupLayers), "timeline: groups do not cover layers");
+    assert(groupCount <= this.groupEndNs.length, "timeline: more groups than it was built for");
+    assert(firstGroup >= 0 && firstGroup <= groupCount, "timeline: first group out of range");
+    assert(hbmSlowdown >= 1, "timeline: a slowdown below 1");
+    if (firstGroup === 0) {
+      this.#stepStartNs = startNs;
+    } else {
+      const endedNs = this.groupEndNs[firstGroup - 1]!;
+      assert(startNs >= endedNs, () => `timeline: laid again at ${startNs}, before ${endedNs}`);
+    }
+    this.#groupCount = groupCount;
+    this.#loads.weigh(input);
+    const { stagedBytes, directBytes, directNs } = this.#loads;
+    const hbmNsPerByte = 1e9 / compute.hbmBytesPerSecond;
+    this.#linearNs = compute.linearLayerNs + stagedBytes * hbmNsPerByte;
+    const hbmReadNs = compute.attentionLayerNs - directBytes * hbmNsPerByte;
+    this.#attentionNs = Math.max(hbmReadNs, directNs / hbmSlowdown);
+  }
+
+  /** What the step would take locally, group by group; in the words of `#layLocal`. */
+  #sumLocal(input: TimelineInput): void {
+    const { firstGroup, groupCount, groupLayers, layers, compute } = input;
+    const layerNs = (compute.linearLayerNs + compute.attentionLayerNs) * input.hbmSlowdown;
+    const baseNs = firstGroup === 0 ? compute.hostNs : this.#localNs[firstGroup]!;
+    for (let group = firstGroup; group < groupCount; group++) {
+      const layersDone = Math.min((group + 1) * groupLayers, layers) - firstGroup * groupLayers;
+      this.#localNs[group + 1] = baseNs + layersDone * layerNs;
+    }
+  }
+
+  /** The shortcut: nothing crosses the port. @returns the last group's end after startNs. */
+  #layLocal(input: TimelineInput): number {
+    const { startNs, firstGroup, groupCount, groupLayers, layers, compute } = input;
+    const layerNs = (this.#linearNs + this.#attentionNs) * input.hbmSlowdown;
+    const baseNs = firstGroup === 0 ? compute.hostNs : 0;
+    let endNs = 0;
+    let slotFreeNs = 0;
+    for (let group = firstGroup; group < groupCount; group++) {
+      const layersDone = Math.min((group + 1) * groupLayers, layers) - firstGroup * groupLayers;
+      this.copyFromNs[group] = startNs + slotFreeNs;
+      slotFreeNs = endNs;
+      endNs = baseNs + layersDone * layerNs;
+      this.groupEndNs[group] = startNs + Math.round(endNs);
+      this.#waitNs[group + 1] = this.#waitNs[group]!;
+      this.#busyNs[group + 1] = this.#busyNs[group]!;
+      this.#hits[group + 1] = this.#hits[group]!;
+      this.#lates[group + 1] = this.#lates[group]!;
+      this.#misses[group + 1] = this.#misses[group]!;
+    }
+    if (firstGroup < groupCount) this.nextAheadFromNs = startNs + Math.round(slotFreeNs);
+    return endNs;
+  }
+
+  /** The replay. @returns the last group's end after startNs. */
+  #layRemote(input: TimelineInput): number {
+    const { startNs, firstGroup, groupCount, groupLayers, layers, compute } = input;
+    const port = this.#port;
+    const { directNs } = this.#loads;
+    const lastGroup = groupCount - 1;
+    const lastLayers = layers - lastGroup * groupLayers;
+    const linearNs = this.#linearNs * input.hbmSlowdown;
+    const layerNs = (this.#linearNs + this.#attentionNs) * input.hbmSlowdown;
+    const prolongedNs = Math.max(directNs - compute.attentionLayerNs * input.hbmSlowdown, 0);
+    const baseNs = firstGroup === 0 ? compute.hostNs : 0;
+    port.open(this.#loads, input.link.latencyNs, groupLayers, lastLayers);
+    port.first(input.aheadFromNs - startNs, input.aheadShare, firstGroup === lastGroup);
+    let layersDone = 0;
+    let delayNs = 0;
+    let endNs = 0;
+    for (let group = firstGroup; group < groupCount; group++) {
+      this.copyFromNs[group] = startNs + port.fromNs;
+      const size = group === lastGroup ? lastLayers : groupLayers;
+      const wantedNs = baseNs + layersDone * layerNs + size * linearNs + delayNs;
+      this.#count(group, wantedNs);
+      const waitNs = port.take(wantedNs);
+      const attendNs = wantedNs + waitNs;
+      const readNs = size * directNs;
+      // endNs is still the end of the group before, whose slot the next group's copies need.
+      if (group < lastGroup) {
+        port.next(endNs, group + 1 === lastGroup);
+      } else {
+        const idleNs = Math.max(endNs, port.idleNs(attendNs, readNs));
+        this.nextAheadFromNs = startNs + Math.round(idleNs);
+      }
+      port.read(attendNs, readNs);
+      layersDone += size;
+      delayNs += waitNs;
+      endNs = baseNs + layersDone * layerNs + delayNs;
+      this.groupEndNs[group] = startNs + Math.round(endNs);
+      this.#waitNs[group + 1] = this.#waitNs[group]! + waitNs + size * prolongedNs;
+      this.#busyNs[group + 1] = this.#busyNs[firstGroup]! + port.busyNs;
+    }
+    return endNs;
+  }
+
+  /** Whether the group's staged bytes are there, under way or not begun when they are wanted. */
+  #count(group: number, wantedNs: number): void {
+    const isStaged = this.#loads.stagedBytes > 0;
+    const isHit = isStaged && this.#port.arriveNs <= wantedNs;
+    const isLate = isStaged && !isHit && this.#port.beginNs < wantedNs;
+    const isMiss = isStaged && !isHit && !isLate;
+    this.#hits[group + 1] = this.#hits[group]! + (isHit ? 1 : 0);
+    this.#lates[group + 1] = this.#lates[group]! + (isLate ? 1 : 0);
+    this.#misses[group + 1] = this.#misses[group]! + (isMiss ? 1 : 0);
+  }
+}
