@@ -16,8 +16,9 @@ const SKIPPED = new Set([".git", "node_modules", "dist", "coverage", "out"]);
 const TEXT_ENDING = /(?:\.(?:ts|js|mjs|md|ya?ml|json|csv|svg|html)|\/run|LICENSE)$/;
 
 /** Paths of all files, relative to the root, with forward slashes. */
-export function listTree(): string[] {
-  return (listByGit() ?? listByWalk("")).filter((path) => existsSync(join(root, path))).sort();
+export function listTree(useGit = true): string[] {
+  const listed = (useGit ? listByGit() : null) ?? listByWalk("");
+  return listed.filter((path) => existsSync(join(root, path))).sort();
 }
 
 /** Text files among `paths`; a lock file is a machine's and is left out. */
