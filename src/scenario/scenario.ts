@@ -2,7 +2,7 @@
  * A scenario after parsing: everything `compare` and `limits` need, checked and resolved.
  *
  * Made by scenario-file.ts from YAML or by quick-scenario.ts from command line options; read by the
- * simulator and by the closed form. Fields mirror docs and CONTRACT: no option lives elsewhere.
+ * simulator and by the closed form. No option lives elsewhere.
  */
 
 import type { ModelShape, Topology } from "../hardware/index.ts";
@@ -53,9 +53,15 @@ export interface EngineSettings {
   readonly maxSequences: number;
   /** True when a seed changes the requests (generators); traces are the same for every seed. */
   readonly isGenerated: boolean;
-  /** Draws or deals the requests of this engine for one seed. */
+  /**
+   * Draws or deals the requests of this engine for one seed; empty for an engine that only lends.
+   * Requests of a trace beyond the model's context are kept: the engine fails them with the reason.
+   */
   requests(seed: number): RequestTable;
-  /** Mean prompt and output lengths, for the closed form; from the preset, or the trace's own. */
+  /**
+   * Mean prompt and output lengths, for the closed form: a generator's as given, before clipping,
+   * or the trace's own. Both are 0 for an engine without requests.
+   */
   readonly meanPromptTokens: number;
   readonly meanOutputTokens: number;
 }
@@ -65,7 +71,11 @@ export interface Scenario {
   readonly topology: Topology;
   readonly seed: number;
   readonly slo: Slo;
+  /** What a system gets that says nothing of its own. */
+  readonly pool: PoolSettings;
+  /** Never empty; names are unique. */
   readonly systems: readonly SystemSettings[];
+  /** Never empty; names are unique, and each GPU has at most one. */
   readonly engines: readonly EngineSettings[];
   /** Things said once to the reader: rows skipped, prompts clipped. */
   readonly notes: readonly string[];

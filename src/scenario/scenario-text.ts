@@ -1,0 +1,107 @@
+/**
+ * YAML text as plain values that remember their lines.
+ *
+ * Called by scenario-file.ts and server-file.ts. It does not know what a scenario is. Everything a
+ * hostile or mistaken file can do to a YAML parser ends here in one line: tabs, duplicate keys, bombs
+ * of aliases, several documents, not a map at all.
+ */
+
+import { readFileSync, statSync } from "node:fs";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import { EmaError, type ErrorCode } from "../base/index.ts";
+
+/** Keys and indices from the root: `["engines", 0, "name"]`. */
+export type KeyPath = readonly (string | number)[];
+
+export interface ScenarioText {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** @returns `file:line` of the value at `path`, or of its nearest parent that is written. */
+  where(path: KeyPath): string;
+}
+
+/** A scenario lists engines; a megabyte of it is something else. */
+const FILE_BYTES_MAX = 1 << 20;
+/** How often anchors may be used, weighted by their size; beyond it the file is a bomb. */
+const ALIASES_MAX = 1000;
+
+/** @throws EmaError E_FILE when it cannot be read, `code` when it is not a YAML map. */
+export function readScenarioText(file: string, code: ErrorCode): ScenarioText {
+  return parseScenarioText(file, readText(file, code), code);
+}
+
+export function parseScenarioText(file: string, text: string, code: ErrorCode): ScenarioText {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: "error",
+  });
+  const lineAt = (offset: number): number => lines.linePos(offset).line;
+  const [error] = document.errors;
+  if (error !== undefined) {
+    throw new EmaError(code, `${file}:${lineAt(error.pos[0])}: not YAML: ${oneLine(error.message)}`);
+  }
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: ALIASES_MAX });
+  } catch (cause) {
+    throw new EmaError(code, `${file}: not YAML: ${oneLine((cause as Error).message)}`, { cause });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const found = value === null || value === undefined ? "nothing" : describeKind(value);
+    throw new EmaError(code, `${file}:1: expected a map of keys (server, engines, ...), got ${found}`);
+  }
+  return {
+    value: value as Record<string, unknown>,
+    where: (path) => `${file}:${lineAt(offsetOf(document, path))}`,
+  };
+}
+
+function readText(file: string, code: ErrorCode): string {
+  try {
+    const status = statSync(file);
+    if (!status.isFile()) {
+      throw new EmaError("E_FILE", `${file}: expected a file, found a directory or a device`);
+    }
+    if (status.size > FILE_BYTES_MAX) {
+      throw new EmaError(code, `${file}: expected at most 1 MiB of YAML, got ${status.size} bytes`);
+    }
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    if (cause instanceof EmaError) throw cause;
+    const reason = (cause as NodeJS.ErrnoException).code ?? "unknown reason";
+    const said = reason === "ENOENT" ? "no such file" : `cannot be read (${reason})`;
+    throw new EmaError("E_FILE", `${file}: ${said}`, { cause });
+  }
+}
+
+function describeKind(value: unknown): string {
+  return Array.isArray(value) ? "a list" : JSON.stringify(value).slice(0, 60);
+}
+
+function oneLine(message: string): string {
+  return message.replace(/\s+/g, " ").trim().slice(0, 200);
+}
+
+/** Follows `path` as far as it is written; keys of maps are better places than their values. */
+function offsetOf(document: Document, path: KeyPath): number {
+  let node: unknown = document.contents;
+  let offset = 0;
+  for (const key of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === key);
+      if (pair === undefined) break;
+      if (isScalar(pair.key)) offset = pair.key.range?.[0] ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(key)];
+      const range = (node as { range?: readonly number[] } | undefined)?.range;
+      if (range === undefined) break;
+      offset = range[0] ?? offset;
+    } else {
+      break;
+    }
+  }
+  return offset;
+}
