@@ -14,8 +14,12 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** What a regular expression may follow; after anything else a slash divides. */
-const REGEX_MAY_FOLLOW = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|void))\s*$/;
+/**
+ * What a regular expression may follow; after anything else a slash divides. A `!` behind a value
+ * asserts that it is there, and then a slash divides too.
+ */
+const REGEX_MAY_FOLLOW =
+  /(?:^|[(,=:[&|?{};+\-*%<>~^]|(?<![\w\])])!|\b(?:return|typeof|case|in|of|void))\s*$/;
 
 /** @returns the text with comments, string contents and regular expressions replaced by spaces. */
 export function maskCode(text: string): string {
