@@ -15,3 +15,4 @@ export {
 export type { ModelShape } from "./model-shape.ts";
 export { findModel, kvMemoryBytes, RESERVE_BYTES } from "./find-model.ts";
 export type { CostModel, CostSource } from "./cost-model.ts";
+export { createCostModel, HOST_NS } from "./tabulated-cost-model.ts";

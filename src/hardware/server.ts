@@ -51,7 +51,7 @@ export function parseServer(text: string): Topology {
   const gpu = GPU_CATALOGUE.find((candidate) => candidate.name === gpuName);
   if (gpu === undefined) throw unknownServer(text, wanted);
   const wiring = (match[3] ?? defaultWiring(gpu)) as "switch" | "mesh" | "pcie";
-  return topologyFrom(text.trim(), new Array<string>(count).fill(gpu.name), wiring);
+  return topologyFrom(text.trim(), Array.from({ length: count }, () => gpu.name), wiring);
 }
 
 /**
@@ -137,7 +137,7 @@ function allPairs(
 }
 
 function customPaths(name: string, count: number, links: readonly CustomLink[]): (Path | null)[] {
-  const paths = new Array<Path | null>(count * count).fill(null);
+  const paths = Array.from<Path | null>({ length: count * count }).fill(null);
   links.forEach((link, index) => {
     const refuse = (expected: string): EmaError =>
       new EmaError("E_SERVER", `server "${name}": links[${index}]: expected ${expected}`);
