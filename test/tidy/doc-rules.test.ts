@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 
-import { checkDocPaths, checkErrorCodes } from "./doc-rules.ts";
+import { checkDocPaths, checkErrorCodes, checkReferences } from "./doc-rules.ts";
 
 describe("paths", () => {
   const paths = ["src/pool/ledger.ts", "docs/adr/0001-a.md", "README.md"];
@@ -41,6 +41,18 @@ describe("paths", () => {
   it("in headers of source files are documents alone", () => {
     expect(check("/** See docs/GONE.md. */", "src/pool/a.ts")).toHaveLength(1);
     expect(check("/** See docs/adr/0001-a.md, `src/gone.ts`. */", "src/pool/a.ts")).toEqual([]);
+  });
+});
+
+describe("references", () => {
+  it("to notes that readers do not have are found", () => {
+    const text = "/**\n * As FIELD, section 3, and DESIGN.md say.\n */";
+    expect(checkReferences([{ path: "src/pool/a.ts", text }])).toHaveLength(2);
+  });
+
+  it("to the word in its own sense are none", () => {
+    const text = "a field, the design, FIELDS, a contract, docs/METHOD.md";
+    expect(checkReferences([{ path: "src/pool/a.ts", text }])).toEqual([]);
   });
 });
 

@@ -63,6 +63,19 @@ function pathsNamedIn(doc: SourceFile): { path: string; line: number }[] {
   return found;
 }
 
+/** Notes that designs were made from; who reads this repository has docs/ and not them. */
+const NOTES_ELSEWHERE = /\b(?:DESIGN|CONTRACT|FIELD|STACK|STYLE_ANCHORS)\b(?:\.md)?/g;
+
+/** Rule 7, second part: text refers to documents that its reader can open. */
+export function checkReferences(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) =>
+    [...text.matchAll(NOTES_ELSEWHERE)].map((match) => {
+      const line = lineAt(text, match.index);
+      return `${path}:${line}: ${match[0]} is not in the repository; refer to a file of docs/`;
+    }),
+  );
+}
+
 /**
  * Rule 8: docs/ERRORS.md has one table row a code, `| CODE | when | what to do |`, and the last
  * cell is a sentence; and it has no row for a code that is gone.

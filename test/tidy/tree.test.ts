@@ -8,7 +8,7 @@
 import { expect, it } from "vitest";
 
 import { codeMap, withCodeMap } from "../../tools/tidy-code-map.ts";
-import { checkDocPaths, checkErrorCodes } from "./doc-rules.ts";
+import { checkDocPaths, checkErrorCodes, checkReferences } from "./doc-rules.ts";
 import { checkCycles, checkLayers } from "./layer-rules.ts";
 import { checkCalls, checkHeaders, checkNames, checkTestFiles, checkWords } from "./rules.ts";
 import { checkSizes, type SizeException } from "./size-rules.ts";
@@ -59,6 +59,10 @@ it("no file is a drawer", () => {
 
 it("paths named in documents and in headers exist", () => {
   expect(checkDocPaths([...documents, ...source], paths)).toEqual([]);
+});
+
+it("text refers to documents that its reader has", () => {
+  expect(checkReferences(files.filter(({ path }) => !path.startsWith("test/tidy/")))).toEqual([]);
 });
 
 it("docs/ERRORS.md explains every error code and no other", () => {
