@@ -6,7 +6,11 @@
  * is in and passes it along.
  *
  *    chain c:  first[c] -> i <-> j <-> k <- last[c]
+ *
+ * Invariant (check()): read backwards, a chain is the reverse of itself read forwards.
  */
+
+import { assert } from "../base/index.ts";
 
 const NONE = -1;
 
@@ -32,6 +36,20 @@ export class Chains {
   /** @returns the index after this one in its chain, or -1. */
   next(index: number): number {
     return this.#next[index]!;
+  }
+
+  /** Walks every chain both ways; the caller's check() knows what should be in it. */
+  check(): void {
+    this.#first.forEach((first, chain) => {
+      let previous = NONE;
+      for (let index = first; index !== NONE; index = this.#next[index]!) {
+        const back = this.#previous[index]!;
+        assert(back === previous, `chains: ${chain}: before ${index} is ${back}, not ${previous}`);
+        previous = index;
+      }
+      const last = this.#last[chain]!;
+      assert(last === previous, `chains: ${chain} ends in ${previous}, keeps ${last}`);
+    });
   }
 
   append(chain: number, index: number): void {

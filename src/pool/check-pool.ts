@@ -82,7 +82,8 @@ function checkEngine(
   );
   const pairs = leasesByPair(engine, engineCount, leases);
   assert(pairs.lent === lent, `pool: engine ${engine} lent ${lent}, by pair ${pairs.lent}`);
-  assert(pairs.borrowed === borrowed, `pool: ${engine} holds ${borrowed}, by pair ${pairs.borrowed}`);
+  const byPair = pairs.borrowed;
+  assert(byPair === borrowed, `pool: engine ${engine} holds ${borrowed}, by pair ${byPair}`);
   const [awaited, owed] = [book.outstanding(engine), leases.recalledCounts[engine]!];
   assert(awaited <= owed, `pool: engine ${engine} waits for ${awaited} slices, is owed ${owed}`);
   assert(owed <= lent, `pool: engine ${engine} recalled ${owed} of ${lent} lent`);

@@ -19,10 +19,10 @@
 
 import type { EngineId, LeaseId, SliceId } from "../base/index.ts";
 
-/** REFILL keeps the lender's headroom full and nobody waits for it; DEMAND has an allocation waiting. */
+/** REFILL keeps the lender's headroom full, nobody waits; DEMAND has an allocation waiting. */
 export type RecallKind = "refill" | "demand";
 
-/** Why a request for slices was refused. The last four are the borrower's own doing, before it asks. */
+/** Why no slices were granted. The last two are the borrower's own choice, before it asks. */
 export type RefusalReason =
   | "no-idle-memory"
   | "limit"
@@ -35,7 +35,11 @@ export type RefusalReason =
 
 export type PoolCommand =
   /** The owner stops using these slices and lets others borrow them. */
-  | { readonly type: "OfferSlices"; readonly engine: EngineId; readonly slices: readonly SliceId[] }
+  | {
+      readonly type: "OfferSlices";
+      readonly engine: EngineId;
+      readonly slices: readonly SliceId[];
+    }
   /** The owner takes back up to `count` of its IDLE slices; answered at once by SlicesWithdrawn. */
   | { readonly type: "WithdrawSlices"; readonly engine: EngineId; readonly count: number }
   /**
@@ -50,7 +54,11 @@ export type PoolCommand =
       readonly allowRunning: boolean;
     }
   /** A borrower has stopped reading these slices; they go back to their owner, also unasked. */
-  | { readonly type: "ReturnSlices"; readonly engine: EngineId; readonly slices: readonly SliceId[] }
+  | {
+      readonly type: "ReturnSlices";
+      readonly engine: EngineId;
+      readonly slices: readonly SliceId[];
+    }
   /**
    * A lender asks for slices back, at most all that are not under recall yet; spread over its
    * leases, the borrowers choose which. A demand beyond that upgrades what is under refill recall.

@@ -186,6 +186,8 @@ export class Leases {
   }
 
   check(): void {
+    this.#rowsOfPair.check();
+    this.#slicesOfRow.check();
     const lent = new Int32Array(this.#engineCount);
     const borrowed = new Int32Array(this.#engineCount);
     const recalled = new Int32Array(this.#engineCount);

@@ -1,9 +1,9 @@
 /**
  * Who owns each slice, what state it is in, and its epoch.
  *
- * Used by the pool alone. It knows neither who borrowed a slice (leases.ts) nor why. The idle slices
- * of an engine form a stack inside the engine's own range of one array, so that the slices touched
- * last are lent or withdrawn first and nothing is ever allocated:
+ * Used by the pool alone. It knows neither who borrowed a slice (leases.ts) nor why. The idle
+ * slices of an engine form a stack inside the engine's own range of one array, so that the slices
+ * touched last are lent or withdrawn first and nothing is ever allocated:
  *
  *    #idleStack   | engine 0: 3 1 . . | engine 1: . . . | engine 2: 9 8 7 |
  *                     idleCounts 2        idleCounts 0      idleCounts 3

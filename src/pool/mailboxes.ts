@@ -1,12 +1,12 @@
 /**
  * One queue of events an engine, in the order they happened.
  *
- * Filled by the pool inside `apply`, emptied by each engine at the top of its tick. Events are plain
- * data and belong to the reader once polled. In process nothing is lost, repeated or reordered; the
- * broker's sessions take over where that stops being true.
+ * Filled by the pool inside `apply`, emptied by each engine at the top of its tick. Events are
+ * plain data and belong to the reader once polled. In process nothing is lost, repeated or
+ * reordered; the broker's sessions take over where that stops being true.
  */
 
-import type { EngineId } from "../base/index.ts";
+import { assert, type EngineId } from "../base/index.ts";
 import type { PoolEvent } from "./commands.ts";
 
 /** First in, first out; reading the last event of a queue frees its room. */
@@ -46,6 +46,14 @@ export class Mailboxes {
   clear(engine: EngineId): void {
     this.#queues[engine]!.length = 0;
     this.#heads[engine] = 0;
+  }
+
+  check(): void {
+    this.#queues.forEach((queue, engine) => {
+      const head = this.#heads[engine]!;
+      const isSound = head < queue.length || (head === 0 && queue.length === 0);
+      assert(isSound, `mailboxes: engine ${engine} reads event ${head} of ${queue.length}`);
+    });
   }
 
   /** What lies unread, oldest first; for check(). */

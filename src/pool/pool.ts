@@ -1,12 +1,12 @@
 /**
  * The pool: executes commands of engines and posts the events that answer them.
  *
- * Called by arenas in process and by the broker for engines elsewhere. It does not know what lies in
- * a slice, what a token is, or how engines decide; policies (placement.ts, apportion.ts) are pure,
- * state lies in pool-state.ts, and the longer commands are in requests.ts and returns.ts.
+ * Called by arenas in process and by the broker for engines elsewhere. It does not know what lies
+ * in a slice, what a token is, or how engines decide; policies (placement.ts, apportion.ts) are
+ * pure, state lies in pool-state.ts, and the longer commands are in requests.ts and returns.ts.
  *
- * A command costs what it moves: O(1) plus the slices named or granted; a recall costs the leases of
- * its lender, RemoveEngine the slices of that engine and those it borrowed.
+ * A command costs what it moves: O(1) plus the slices named or granted; a recall costs the leases
+ * of its lender, RemoveEngine the slices of that engine and those it borrowed.
  *
  * Invariants (check()): slices are conserved per device; a slice has one user; lent = borrowed, in
  * total and per pair; an engine is lender or borrower, never both; a lender waits for no more than
@@ -165,6 +165,7 @@ export class Pool {
     leases.check();
     book.check();
     accounts.check();
+    mailboxes.check();
     checkPool(this.#members, ledger, leases, book, mailboxes);
   }
 

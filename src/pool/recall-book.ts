@@ -113,7 +113,8 @@ export class RecallBook {
       const sum = recalls.reduce((total, recall) => total + recall.remaining, 0);
       const text = `recalls: lender ${lender} waits for ${queue.outstanding}, counted ${sum}`;
       assert(sum === queue.outstanding, text);
-      assert(recalls.every((recall) => recall.remaining > 0), `recalls: ${lender} keeps a done one`);
+      const isOpen = recalls.every((recall) => recall.remaining > 0);
+      assert(isOpen, `recalls: lender ${lender} keeps a finished one`);
     });
   }
 
