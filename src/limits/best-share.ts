@@ -5,10 +5,10 @@
  * Called by ideal-limit.ts and practical-limit.ts with their own memory and costs. It does not know
  * lenders one by one: they are two amounts of memory, idle and running.
  *
- * Throughput is n / T. The sequences n fall linearly with what the ring takes and rise linearly with
- * R; T is a maximum of functions linear in (R, s). A ratio of a concave and a convex positive function
- * has no local maximum but the global one, so two nested golden sections find it. A long prompt's
- * step adds a term that bends this a little; tests compare the result with a grid.
+ * Throughput is n / T. The sequences n fall linearly with what the ring takes and rise linearly
+ * with R; T is a maximum of functions linear in (R, s). A ratio of a concave and a convex positive
+ * function has no local maximum but the global one, so two nested golden sections find it. A long
+ * prompt's step adds a term that bends this a little; tests compare the result with a grid.
  *
  * Whole slices: the slices around the maximum of the smooth problem are looked at one by one.
  */

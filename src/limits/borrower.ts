@@ -2,8 +2,8 @@
  * The borrower of the closed form: one GPU, one model, one context length.
  *
  * Made from catalogue rows by the command line and by tests; read by every other file of this
- * folder. It knows nothing of how steps are simulated: the closed form exists to judge the simulator,
- * so the two share no code, and even the size of the KV memory is worked out here again.
+ * folder. It knows nothing of how steps are simulated: the closed form exists to judge the
+ * simulator, so the two share no code, and even the size of the KV memory is worked out again.
  *
  * The symbols in the comments of this folder are those of docs/METHOD.md: W weight bytes, p
  * parameters, B achieved HBM bandwidth, F achieved FLOP/s, N achieved bandwidth of the borrower's
@@ -71,7 +71,7 @@ export function ownKvBytes(gpu: Gpu, model: ModelShape): number {
     const haveGb = ((USABLE_HBM_SHARE * gpu.hbmBytes) / 1e9).toFixed(1);
     throw new EmaError(
       "E_MODEL_FIT",
-      `${model.name} does not fit ${gpu.name}: weights and reserve take ${needGb} GB of ${haveGb} GB`,
+      `${model.name} does not fit ${gpu.name}: weights and reserve take ${needGb} of ${haveGb} GB`,
     );
   }
   return bytes;

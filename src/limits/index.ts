@@ -11,6 +11,11 @@ export { idealLimit, type IdealInputs } from "./ideal-limit.ts";
 export { practicalLimit, type PracticalInputs } from "./practical-limit.ts";
 export type { Limit, LimitedBy, LocalPoint } from "./limit.ts";
 export type { Lender } from "./lenders.ts";
-export { lenderLoad, type LenderLoad, type RequestColumns } from "./lender-load.ts";
+export {
+  lenderLoad,
+  type LenderLoad,
+  type RequestColumns,
+  type TimeWindow,
+} from "./lender-load.ts";
 export { lengthsOf, type Lengths } from "./lengths.ts";
 export type { PrefillLoad } from "./step-time.ts";

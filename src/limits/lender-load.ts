@@ -25,8 +25,14 @@ export interface RequestColumns {
   readonly outputTokens: ArrayLike<number>;
 }
 
+/** [start, end), in nanoseconds since the run's start. */
+export interface TimeWindow {
+  readonly startNs: number;
+  readonly endNs: number;
+}
+
 export interface LenderLoad {
-  /** In [0, 1]: of the span given. */
+  /** In [0, 1]: of the window given. */
   readonly runShare: number;
   /** KV bytes its own sequences hold while it runs, at most all it has. */
   readonly residentBytes: number;
@@ -42,13 +48,13 @@ const NO_LINK = {
 
 /**
  * @param engine the lender's own GPU and model; its `contextTokens` is not read.
- * @param spanSeconds from time 0, over which the share is taken; above 0.
+ * @param window over which the share is taken; not empty.
  */
 export function lenderLoad(
   engine: Borrower,
   requests: RequestColumns,
   sequencesMax: number,
-  spanSeconds: number,
+  window: TimeWindow,
 ): LenderLoad {
   if (requests.count === 0) return { runShare: 0, residentBytes: 0 };
   const { contextTokens } = lengthsOf(requests.promptTokens, requests.outputTokens);
@@ -63,43 +69,47 @@ export function lenderLoad(
   let busySeconds = 0;
   let outputTokens = 0;
   for (let round = 0; round < ROUNDS; round++) {
-    const union = residences(engine, requests, stepSeconds(residents), spanSeconds);
+    const union = residences(engine, requests, stepSeconds(residents), window);
     busySeconds = union.busySeconds;
     outputTokens = union.outputTokens;
     if (busySeconds > 0) residents = Math.min(residentMax, union.residentSeconds / busySeconds);
   }
+  const windowSeconds = (window.endNs - window.startNs) / 1e9;
   const leastSeconds = (outputTokens * stepSeconds(residentMax)) / residentMax;
   return {
-    runShare: Math.min(1, Math.max(busySeconds, leastSeconds) / spanSeconds),
+    runShare: Math.min(1, Math.max(busySeconds, leastSeconds) / windowSeconds),
     residentBytes: Math.min(engine.ownKvBytes, residents * sequenceBytes),
   };
 }
 
-/** Union, sum and tokens of the residences that begin within [0, span), cut at its end. */
+/** Union, sum and tokens of the residences, cut to the window. */
 function residences(
   engine: Borrower,
   requests: RequestColumns,
   stepSeconds: number,
-  spanSeconds: number,
+  window: TimeWindow,
 ): { busySeconds: number; residentSeconds: number; outputTokens: number } {
   const flopsPerToken = 2 * engine.paramCount;
+  const endSeconds = (window.endNs - window.startNs) / 1e9;
   let busySeconds = 0;
   let residentSeconds = 0;
   let outputTokens = 0;
   let busyUntil = 0;
   for (let row = 0; row < requests.count; row++) {
-    const arrival = requests.arrivalNs[row]! / 1e9;
-    if (arrival >= spanSeconds) break;
+    const arrival = (requests.arrivalNs[row]! - window.startNs) / 1e9;
+    if (arrival >= endSeconds) break;
     const prefill = Math.max(
       (flopsPerToken * requests.promptTokens[row]!) / engine.flopsPerSecond,
       engine.weightBytes / engine.hbmBytesPerSecond,
     );
     const output = requests.outputTokens[row]!;
-    const end = Math.min(spanSeconds, arrival + prefill + output * stepSeconds);
-    busySeconds += Math.max(0, end - Math.max(arrival, busyUntil));
+    const seconds = prefill + output * stepSeconds;
+    const end = Math.min(endSeconds, arrival + seconds);
+    const insideSeconds = Math.max(0, end - Math.max(0, arrival));
+    busySeconds += Math.max(0, end - Math.max(0, arrival, busyUntil));
     busyUntil = Math.max(busyUntil, end);
-    residentSeconds += end - arrival;
-    outputTokens += output;
+    residentSeconds += insideSeconds;
+    outputTokens += output * (insideSeconds / seconds);
   }
   return { busySeconds, residentSeconds, outputTokens };
 }

@@ -2,11 +2,11 @@
  * Who lends, how often lenders are busy themselves, and what that leaves for the borrower.
  *
  * Called by practical-limit.ts. A lender either runs steps of its own (a share of the time, from
- * lender-load.ts or given) or does not. While it runs it may be read at `lenderShare` of its achieved
- * HBM bandwidth only; while it does not it is read at full speed. Lenders are taken as independent,
- * so the number that run is a sum of independent coins (binomial when they are alike). Their
- * memories, links and bandwidths enter by their means, and moving bytes from lenders that start to
- * run to idle ones is free: it is a limit, not a forecast.
+ * lender-load.ts or given) or does not. While it runs it may be read at `lenderShare` of its
+ * achieved HBM bandwidth only; while it does not it is read at full speed. Lenders are taken as
+ * independent, so the number that run is a sum of independent coins (binomial when they are alike).
+ * Their memories, links and bandwidths enter by their means, and moving bytes from lenders that
+ * start to run to idle ones is free: it is a limit, not a forecast.
  */
 
 import { assert } from "../base/index.ts";
@@ -61,7 +61,8 @@ export function lenderStates(
       idleBytes: idleCount * idleBytes,
       runningBytes: lenderShare === 0 ? 0 : runningCount * runningBytes,
       idlePathBytesPerSecond: (lenderShare === null ? count : idleCount) * path,
-      pacedBytesPerSecond: lenderShare === null ? Infinity : runningCount * lenderShare * bandwidth,
+      pacedBytesPerSecond:
+        lenderShare === null ? Infinity : runningCount * Math.min(path, lenderShare * bandwidth),
     });
   });
   return states;

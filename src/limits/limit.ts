@@ -1,13 +1,13 @@
 /**
  * What the closed form answers with: one borrower's limit, and what stands in its way.
  *
- * Made by ideal-limit.ts and practical-limit.ts, shown by the command line. A ratio whose divisor is
- * missing is `null`, never NaN.
+ * Made by ideal-limit.ts and practical-limit.ts, shown by the command line. A ratio whose divisor
+ * is missing is `null`, never NaN.
  */
 
 /**
- * The resource of which a little more would gain the most. `max-sequences` is the engine's own bound
- * on its batch; `hbm` is said when more of none of the others would gain anything.
+ * The resource of which a little more would gain the most. `max-sequences` is the engine's own
+ * bound on its batch; `hbm` is said when more of none of the others would gain anything.
  */
 export type LimitedBy = "link" | "memory" | "compute" | "lender-share" | "max-sequences" | "hbm";
 
@@ -35,8 +35,10 @@ export interface Limit {
   readonly ratioToStatic: number;
   readonly ratioToDouble: number;
   readonly limitedBy: LimitedBy;
-  /** Step times over those of the same steps with all KV local, less one; below 0 where reading over
-   * the link while the HBM is read adds bandwidth. */
+  /**
+   * Step times over those of the same steps with all KV local, less one; below 0 where reading over
+   * the link while the HBM is read adds bandwidth.
+   */
   readonly remoteSlowdown: number | null;
   /** 1 - time waited for the link / time the link was busy. */
   readonly hiddenShare: number | null;

@@ -1,10 +1,10 @@
 /**
- * The limit with what the ideal one leaves out: ring, copies, slices, blocks, lenders that run, and,
- * where a workload is known, prompts.
+ * The limit with what the ideal one leaves out: ring, copies, slices, blocks, lenders that run,
+ * and, where a workload is known, prompts.
  *
  * Called by `ema limits`. The equations are those of step-time.ts, slice-layout.ts and lenders.ts;
- * this file puts them together. It is still a limit: lengths are at their mean, admission is perfect,
- * moving bytes between lenders is free, and lenders keep no headroom.
+ * this file puts them together. It is still a limit: lengths are at their mean, admission is
+ * perfect, moving bytes between lenders is free, and lenders keep no headroom.
  *
  * Lenders come and go slowly against steps, so throughput is the mean over their states weighted by
  * probability. The share of the STEPS that fall in a state is its probability over its step time,
@@ -49,7 +49,7 @@ export function practicalLimit(inputs: PracticalInputs): Limit {
   };
   const fixed = localPoint(local(own));
   const double = localPoint(local(2 * own));
-  const points = pointsByState(inputs, layout, NO_BOOST);
+  const points = pointsByState(inputs, layout);
   const tokensPerSecond = meanThroughput(points);
   const overTime = (of: (point: SharePoint) => number): number =>
     points.reduce((sum, { probability, point }) => sum + probability * of(point), 0);
@@ -66,7 +66,7 @@ export function practicalLimit(inputs: PracticalInputs): Limit {
     ringBytes: overTime((point) => point.ringBytes),
     ratioToStatic: tokensPerSecond / fixed.tokensPerSecond,
     ratioToDouble: tokensPerSecond / double.tokensPerSecond,
-    limitedBy: limitedBy(inputs, layout, tokensPerSecond),
+    limitedBy: limitedBy(inputs, layout),
     ...meanOverSteps(points),
   };
 }
@@ -74,7 +74,6 @@ export function practicalLimit(inputs: PracticalInputs): Limit {
 function limitedBy(
   inputs: PracticalInputs,
   layout: SliceLayout,
-  tokensPerSecond: number,
 ): LimitedBy {
   // More of nothing is nothing: these questions have to be answered without asking them.
   const states = lenderStates(inputs.lenders, inputs.lenderShare);
@@ -83,9 +82,13 @@ function limitedBy(
     return isRefused ? "lender-share" : "memory";
   }
   if (inputs.capBytes <= 0) return "memory";
-  return limitingResource(tokensPerSecond, (boost) =>
-    meanThroughput(pointsByState(inputs, layout, boost)),
-  );
+  // Asked of the smooth problem: a small change must not vanish in, or be made by, whole slices.
+  const smooth = (boost: Boost): number =>
+    states.reduce((sum, state) => {
+      const around = { ...surroundings(inputs, layout, state, boost), unitBytes: 0 };
+      return sum + state.probability * bestShare(around).tokensPerSecond;
+    }, 0);
+  return limitingResource(smooth(NO_BOOST), smooth);
 }
 
 function lendsWhileRunning(lender: Lender): boolean {
@@ -97,19 +100,17 @@ interface WeightedPoint {
   readonly point: SharePoint;
 }
 
-function pointsByState(
-  inputs: PracticalInputs,
-  layout: SliceLayout,
-  boost: Boost,
-): readonly WeightedPoint[] {
+function pointsByState(inputs: PracticalInputs, layout: SliceLayout): readonly WeightedPoint[] {
   return lenderStates(inputs.lenders, inputs.lenderShare).map((state) => ({
     probability: state.probability,
-    point: bestShare(surroundings(inputs, layout, state, boost)),
+    point: bestShare(surroundings(inputs, layout, state, NO_BOOST)),
   }));
 }
 
 function meanThroughput(points: readonly WeightedPoint[]): number {
-  return points.reduce((sum, { probability, point }) => sum + probability * point.tokensPerSecond, 0);
+  let sum = 0;
+  for (const { probability, point } of points) sum += probability * point.tokensPerSecond;
+  return sum;
 }
 
 function meanOverSteps(
@@ -141,16 +142,17 @@ function surroundings(
   boost: Boost,
 ): Surroundings {
   const { borrower, sliceBytes } = inputs;
-  const held = (bytes: number): number => heldBytes(layout, bytes, sliceBytes);
+  // Not in whole slices: bestShare() rounds what it borrows.
+  const holds = layout.payloadBytes / sliceBytes;
   const lendable = state.idleBytes + state.runningBytes;
   const paced = state.pacedBytesPerSecond * boost.lenderShare;
   const paths = state.idlePathBytesPerSecond + (Number.isFinite(paced) ? paced : 0);
   return {
     borrower: { ...borrower, flopsPerSecond: borrower.flopsPerSecond * boost.compute },
     mode: inputs.mode,
-    localBytes: held(borrower.ownKvBytes),
-    remoteBytesMax: held(boost.memory * Math.min(inputs.capBytes, lendable)),
-    idleBytes: held(boost.memory * state.idleBytes),
+    localBytes: heldBytes(layout, borrower.ownKvBytes, sliceBytes),
+    remoteBytesMax: holds * boost.memory * Math.min(inputs.capBytes, lendable),
+    idleBytes: holds * boost.memory * state.idleBytes,
     sequenceBytes: (borrower.contextTokens / inputs.blockTokens + 0.5) * layout.blockBytes,
     openBytes: layout.blockBytes,
     ringShare: inputs.mode === "direct" ? 0 : layout.ringShare,

@@ -9,11 +9,11 @@
  *   direct   T = lin + o + max(K/B, R/N)               only attention overlaps the link
  *   mixed    T = max(lin + o + s/B + max((K + s)/B, (R - s)/N), R/N)
  *
- * Staged is mixed with s = R, direct is mixed with s = 0, local is R = 0. Three costs join where they
- * are asked for: copies occupy the link (c each), a train of copies pays the link's latency once a
- * step, and bytes on lenders that run (`pacedBytes`) come no faster than the lender's share allows.
- * Paced bytes are staged first, since staging has the whole step for them and direct reads have only
- * the attention.
+ * Staged is mixed with s = R, direct is mixed with s = 0, local is R = 0. Three costs join where
+ * they are asked for: copies occupy the link (c each), a train of copies pays the link's latency
+ * once a step, and bytes on lenders that run (`pacedBytes`) come no faster than the lender's share
+ * allows. Paced bytes are staged first, since staging has the whole step for them and direct reads
+ * have only the attention.
  *
  * Prefill is amortised. Per decode step n/out requests start; a share of min(1, n/out x chunks) of
  * the steps carries their prompts and lasts max(2 p (n + chunk) / F, W / B) instead of lin:

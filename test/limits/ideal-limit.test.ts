@@ -6,7 +6,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Gpu, ModelShape } from "../../src/hardware/index.ts";
-import { idealLimit, saturatedBorrower, type Limit, type LimitMode } from "../../src/limits/index.ts";
+import {
+  idealLimit,
+  saturatedBorrower,
+  type Limit,
+  type LimitMode,
+} from "../../src/limits/index.ts";
 import {
   A100_40,
   A100_80,

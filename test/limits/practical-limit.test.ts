@@ -1,0 +1,264 @@
+/**
+ * The closed form with costs: each cost moves the result the way it must, and by as much as a hand
+ * calculation says.
+ */
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { EmaError } from "../../src/base/index.ts";
+import {
+  practicalLimit,
+  saturatedBorrower,
+  idealLimit,
+  type Lender,
+  type PracticalInputs,
+} from "../../src/limits/index.ts";
+import {
+  A100_40,
+  CODELLAMA_34B,
+  H100,
+  LLAMA31_8B,
+  OPT_13B,
+  QWEN3_32B,
+} from "./hardware-of-the-table.ts";
+
+const OPT = saturatedBorrower(A100_40, OPT_13B, 512);
+
+function lendersLike(count: number, runShare: number, lendableBytes = OPT.ownKvBytes): Lender[] {
+  return Array.from({ length: count }, () => ({
+    idleLendableBytes: lendableBytes,
+    runningLendableBytes: lendableBytes,
+    runShare,
+    hbmBytesPerSecond: A100_40.hbmBytesPerSecond,
+    pathBytesPerSecond: A100_40.portBytesPerSecond,
+  }));
+}
+
+const DEFAULTS: PracticalInputs = {
+  borrower: OPT,
+  mode: "mixed",
+  capBytes: OPT.ownKvBytes,
+  lenders: lendersLike(3, 0),
+  lenderShare: 0.02,
+  sliceBytes: 64 * 1024 * 1024,
+  blockTokens: 16,
+  copySeconds: 2.3e-6,
+  latencySeconds: 7.5e-6,
+  sequencesMax: Infinity,
+  prefill: null,
+};
+
+/** Nothing costs anything, and slices and blocks are one token. */
+const FREE: PracticalInputs = {
+  ...DEFAULTS,
+  blockTokens: 1,
+  sliceBytes: OPT.kvBytesPerToken,
+  copySeconds: 0,
+  latencySeconds: 0,
+};
+
+describe("capacity", () => {
+  it("counts whole slices of whole blocks: 9,840 tokens for OPT-13B on an A100-40", () => {
+    const { static: fixed } = practicalLimit(DEFAULTS);
+    // 123 slices of 5 blocks of 16 tokens; a sequence of 512 tokens takes 32.5 blocks.
+    expect(fixed.sequences).toBeCloseTo((123 * 5) / 32.5, 9);
+  });
+
+  it("is 16,896 tokens for Qwen3-32B on an H100", () => {
+    const borrower = saturatedBorrower(H100, QWEN3_32B, 1024);
+    const { static: fixed } = practicalLimit({ ...DEFAULTS, borrower, lenders: [] });
+    expect(fixed.sequences).toBeCloseTo(16896 / 16 / 64.5, 9);
+  });
+
+  it("refuses slices that hold no block", () => {
+    expect(() => practicalLimit({ ...DEFAULTS, sliceBytes: 1e6 })).toThrow(EmaError);
+  });
+
+  it("obeys the engine's own bound on its batch and names it", () => {
+    const limit = practicalLimit({ ...DEFAULTS, sequencesMax: 20 });
+    expect(limit.sequences).toBeLessThanOrEqual(20);
+    expect(limit.limitedBy).toBe("max-sequences");
+  });
+});
+
+describe("costs", () => {
+  const base = practicalLimit(DEFAULTS).tokensPerSecond;
+
+  it("stay below the ideal limit and above nine tenths of it at the defaults", () => {
+    const ideal = idealLimit({
+      borrower: OPT,
+      mode: "mixed",
+      capBytes: OPT.ownKvBytes,
+      lendableBytes: 3 * OPT.ownKvBytes,
+      pathBytesPerSecond: 3 * A100_40.portBytesPerSecond,
+    });
+    expect(base).toBeLessThan(ideal.tokensPerSecond);
+    expect(base).toBeGreaterThan(0.9 * ideal.tokensPerSecond);
+  });
+
+  it("vanish when they are set to nothing, but for the ring and half a token a sequence", () => {
+    const ideal = idealLimit({
+      borrower: OPT,
+      mode: "direct",
+      capBytes: OPT.ownKvBytes,
+      lendableBytes: 3 * OPT.ownKvBytes,
+      pathBytesPerSecond: 3 * A100_40.portBytesPerSecond,
+    });
+    const free = practicalLimit({ ...FREE, mode: "direct" });
+    expect(free.tokensPerSecond / ideal.tokensPerSecond).toBeCloseTo(1, 2);
+  });
+
+  it("take the ring out of the borrower's own memory: 2 g s / L", () => {
+    const limit = practicalLimit(DEFAULTS);
+    // 1.64 MB a layer and slice: one layer a group, 40 layers.
+    expect(limit.ringBytes).toBeCloseTo((2 * limit.stagedBytes) / 40, 3);
+    expect(limit.stagedBytes).toBeGreaterThan(0);
+  });
+
+  it("take two layers a group where one layer of a slice is under 1.5 MB", () => {
+    const borrower = saturatedBorrower(H100, QWEN3_32B, 1024);
+    const limit = practicalLimit({ ...DEFAULTS, borrower, capBytes: borrower.ownKvBytes });
+    expect(limit.ringBytes).toBeCloseTo((2 * 2 * limit.stagedBytes) / 64, 3);
+  });
+
+  it("occupy the link by c a copy", () => {
+    const slow = { ...OPT, portBytesPerSecond: 60e9 };
+    const of = (copySeconds: number): number =>
+      practicalLimit({ ...DEFAULTS, borrower: slow, mode: "staged", copySeconds }).tokensPerSecond;
+    expect(of(20e-6)).toBeLessThan(of(2.3e-6));
+    expect(of(2.3e-6)).toBeLessThan(of(0));
+  });
+
+  it("borrow whole slices", () => {
+    const { remoteBytes, stagedBytes } = practicalLimit(DEFAULTS);
+    const payloadBytes = 5 * 16 * OPT.kvBytesPerToken;
+    expect(remoteBytes % payloadBytes).toBe(0);
+    expect(stagedBytes % payloadBytes).toBe(0);
+  });
+});
+
+describe("lenders that run", () => {
+  const of = (runShare: number, lenderShare: number | null): number =>
+    practicalLimit({ ...DEFAULTS, lenders: lendersLike(3, runShare), lenderShare }).ratioToStatic;
+
+  it("are read at their share only, and it limits", () => {
+    const limit = practicalLimit({ ...DEFAULTS, lenders: lendersLike(3, 1) });
+    expect(limit.limitedBy).toBe("lender-share");
+    // Never faster than three lenders at 2 % of 1244 GB/s each.
+    const paceBytesPerSecond = 3 * 0.02 * 1244e9;
+    expect(limit.remoteBytes / limit.stepSeconds).toBeLessThanOrEqual(paceBytesPerSecond * 1.0001);
+  });
+
+  it("give more the less they run, the more they share, and everything without pacing", () => {
+    expect(of(0.5, 0.02)).toBeGreaterThan(of(1, 0.02));
+    expect(of(1, 0.04)).toBeGreaterThan(of(1, 0.02));
+    expect(of(1, null)).toBeCloseTo(of(0, 0.02), 9);
+  });
+
+  it("give nothing at a share of 0, and then the share is to blame", () => {
+    const limit = practicalLimit({ ...DEFAULTS, lenders: lendersLike(3, 1), lenderShare: 0 });
+    expect(limit.ratioToStatic).toBe(1);
+    expect(limit.limitedBy).toBe("lender-share");
+    expect(limit.remoteSlowdown).toBeNull();
+    expect(limit.hiddenShare).toBeNull();
+  });
+
+  it("weigh their states by the binomial: two lenders at one half", () => {
+    const small = OPT.ownKvBytes / 4;
+    const two = (a: number, b: number): number =>
+      practicalLimit({
+        ...DEFAULTS,
+        lenderShare: 0,
+        lenders: [...lendersLike(1, a, small), ...lendersLike(1, b, small)],
+      }).tokensPerSecond;
+    const expected = two(0, 0) / 4 + two(1, 0) / 2 + two(1, 1) / 4;
+    expect(two(0.5, 0.5)).toBeCloseTo(expected, 6);
+  });
+
+  it("lend only what their own sequences leave", () => {
+    const busy = lendersLike(3, 1).map((lender) => ({ ...lender, runningLendableBytes: 3e8 }));
+    const limit = practicalLimit({ ...DEFAULTS, lenders: busy });
+    expect(limit.remoteBytes).toBeLessThanOrEqual(9e8);
+  });
+});
+
+describe("paths", () => {
+  it("of a mesh bound the link below the port", () => {
+    const narrow = lendersLike(1, 0).map((lender) => ({ ...lender, pathBytesPerSecond: 92e9 }));
+    const mesh = practicalLimit({ ...DEFAULTS, lenders: narrow });
+    const wide = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 0) });
+    expect(mesh.tokensPerSecond).toBeLessThan(wide.tokensPerSecond);
+    expect(mesh.limitedBy).toBe("link");
+  });
+});
+
+describe("prompts", () => {
+  const lengths = (prompt: number, output: number): PracticalInputs => ({
+    ...DEFAULTS,
+    prefill: {
+      lengths: {
+        meanPromptTokens: prompt,
+        meanOutputTokens: output,
+        contextTokens: OPT.contextTokens,
+      },
+      batchTokensMax: 2048,
+    },
+  });
+
+  it("cost what their FLOPs beyond the weights' read take, spread over the outputs", () => {
+    const { static: fixed } = practicalLimit(lengths(1155, 211));
+    const n = fixed.sequences;
+    const flops = 2 * OPT.paramCount;
+    const weights = OPT.weightBytes / 1244e9;
+    const decode = weights + 0.003 + (n * 512 * OPT.kvBytesPerToken) / 1244e9;
+    const extra = (flops * (n + 1155)) / 265e12 - weights;
+    expect(fixed.stepSeconds).toBeCloseTo(decode + (n / 211) * extra, 9);
+  });
+
+  it("cost nothing while they fit beside the decode tokens", () => {
+    const short = practicalLimit(lengths(100, 338)).static;
+    expect(short.stepSeconds).toBeCloseTo(practicalLimit(DEFAULTS).static.stepSeconds, 12);
+  });
+});
+
+describe("whatever the numbers", () => {
+  it("never below static, more never gives less, and every number is one", () => {
+    const arbitrary = fc.record({
+      model: fc.constantFrom(OPT_13B, LLAMA31_8B, CODELLAMA_34B),
+      context: fc.integer({ min: 64, max: 8192 }),
+      mode: fc.constantFrom("staged" as const, "direct" as const, "mixed" as const),
+      count: fc.integer({ min: 0, max: 7 }),
+      runShare: fc.constantFrom(0, 0.3, 1),
+      lenderShare: fc.constantFrom(0, 0.02, 0.3, null),
+      cap: fc.constantFrom(0, 0.5, 1, Infinity),
+      port: fc.double({ min: 10, max: 900, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(arbitrary, (raw) => {
+        const gpu = { ...H100, portBytesPerSecond: raw.port * 1e9 };
+        const borrower = saturatedBorrower(gpu, raw.model, raw.context);
+        const inputs = (count: number, runShare: number): PracticalInputs => ({
+          ...DEFAULTS,
+          borrower,
+          mode: raw.mode,
+          lenderShare: raw.lenderShare,
+          capBytes: raw.cap === 0 ? 0 : raw.cap * borrower.ownKvBytes,
+          lenders: lendersLike(count, runShare, borrower.ownKvBytes),
+        });
+        const limit = practicalLimit(inputs(raw.count, raw.runShare));
+        // The probabilities of the states sum to one but for a rounding.
+        expect(limit.ratioToStatic).toBeGreaterThanOrEqual(1 - 1e-12);
+        // One slice in a hundred is the most that rounding may take.
+        const slack = limit.tokensPerSecond * 0.99;
+        const more = practicalLimit(inputs(raw.count + 1, raw.runShare));
+        expect(more.tokensPerSecond).toBeGreaterThanOrEqual(slack);
+        const idle = practicalLimit(inputs(raw.count, 0));
+        expect(idle.tokensPerSecond).toBeGreaterThanOrEqual(slack);
+        for (const value of Object.values(limit)) {
+          if (typeof value === "number") expect(Number.isFinite(value)).toBe(true);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
