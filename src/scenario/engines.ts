@@ -1,8 +1,8 @@
 /**
  * The `engines` of a scenario: which model runs on which GPU, and what it is asked.
  *
- * Called while a scenario is resolved. An engine is refused here when it cannot exist: its model does
- * not fit its GPU, its GPU is taken, or it needs what is not built yet.
+ * Called while a scenario is resolved. An engine is refused here when it cannot exist: its model
+ * does not fit its GPU, its GPU is taken, or it needs what is not built yet.
  */
 
 import { existsSync } from "node:fs";

@@ -1,8 +1,8 @@
 /**
  * A scenario from options alone: `ema compare --server S --model M --trace F ...`.
  *
- * Called by the command line. One engine a GPU, all of one model, each its own tenant; the n-th trace
- * drives GPU n, and GPUs without a trace idle and lend.
+ * Called by the command line. One engine a GPU, all of one model, each its own tenant; the n-th
+ * trace drives GPU n, and GPUs without a trace idle and lend.
  */
 
 import { EmaError } from "../base/index.ts";

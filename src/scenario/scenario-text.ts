@@ -2,8 +2,8 @@
  * YAML text as plain values that remember their lines.
  *
  * Called by scenario-file.ts and server-file.ts. It does not know what a scenario is. Everything a
- * hostile or mistaken file can do to a YAML parser ends here in one line: tabs, duplicate keys, bombs
- * of aliases, several documents, not a map at all.
+ * hostile or mistaken file can do to a YAML parser ends here in one line: tabs, duplicate keys,
+ * bombs of aliases, several documents, not a map at all.
  */
 
 import { readFileSync, statSync } from "node:fs";
@@ -39,7 +39,8 @@ export function parseScenarioText(file: string, text: string, code: ErrorCode): 
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   const [error] = document.errors;
   if (error !== undefined) {
-    throw new EmaError(code, `${file}:${lineAt(error.pos[0])}: not YAML: ${oneLine(error.message)}`);
+    const place = `${file}:${lineAt(error.pos[0])}`;
+    throw new EmaError(code, `${place}: not YAML: ${oneLine(error.message)}`);
   }
   let value: unknown;
   try {
@@ -48,8 +49,7 @@ export function parseScenarioText(file: string, text: string, code: ErrorCode): 
     throw new EmaError(code, `${file}: not YAML: ${oneLine((cause as Error).message)}`, { cause });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const found = value === null || value === undefined ? "nothing" : describeKind(value);
-    throw new EmaError(code, `${file}:1: expected a map of keys (server, engines, ...), got ${found}`);
+    throw new EmaError(code, `${file}:1: expected a map of keys, got ${describeKind(value)}`);
   }
   return {
     value: value as Record<string, unknown>,
@@ -76,6 +76,7 @@ function readText(file: string, code: ErrorCode): string {
 }
 
 function describeKind(value: unknown): string {
+  if (value === null || value === undefined) return "nothing";
   return Array.isArray(value) ? "a list" : JSON.stringify(value).slice(0, 60);
 }
 

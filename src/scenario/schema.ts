@@ -1,10 +1,10 @@
 /**
  * The keys of a scenario and what each takes: CONTRACT's "Scenario" as strict schemas.
  *
- * Used through the checker by the files that resolve each part. Values come out in our units (a share,
- * bytes, seconds); defaults are applied later, in defaults.ts, because a system's pool lies over the
- * scenario's. Parts that take several forms (server, systems, workload, lengths) are `unknown` here
- * and are read by a schema that their own content chooses.
+ * Used through the checker by the files that resolve each part. Values come out in our units (a
+ * share, bytes, seconds); defaults are applied later, in defaults.ts, because a system's pool lies
+ * over the scenario's. Parts that take several forms (server, systems, workload, lengths) are
+ * `unknown` here and are read by a schema that their own content chooses.
  */
 
 import { z } from "zod";
@@ -62,6 +62,11 @@ function readBytes(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 }
 
+function readSize(value: unknown): number | undefined {
+  const bytes = readBytes(value);
+  return bytes === 0 ? undefined : bytes;
+}
+
 function readLenderShare(value: unknown): { share: number | null } | undefined {
   if (value === "none") return { share: null };
   const share = value === 0 ? 0 : typeof value === "string" ? parsePercent(value) : null;
@@ -95,7 +100,7 @@ const POOL_KEYS = {
     "a percentage of the lender's HBM bandwidth (2%) or none",
     readLenderShare,
   ).optional(),
-  sliceBytes: field("a size above 0 like 64MiB", (value) => readBytes(value) || undefined).optional(),
+  sliceBytes: field("a size above 0 like 64MiB", readSize).optional(),
   interference: choice<Interference>(["subtractive", "ceiling"]).optional(),
   accessMode: choice<AccessMode>(["staged", "direct", "mixed"]).optional(),
   copyCost: duration.optional(),
@@ -145,9 +150,7 @@ export const SERVER = z.strictObject({
 export const LINK = z.strictObject({
   from: integer(0, 4095, "a GPU's index"),
   to: integer(0, 4095, "a GPU's index"),
-  bytesPerSecond: field("bytes a second above 0, like 276GB or 2.76e11", (value) =>
-    isFinite(value) && value > 0 ? value : readBytes(typeof value === "string" ? value : null) || undefined,
-  ),
+  bytesPerSecond: field("bytes a second above 0, like 276GB or 2.76e11", readSize),
   latencySeconds: number("seconds from 0 to 1", (s) => s >= 0 && s <= 1).optional(),
 });
 

@@ -51,7 +51,8 @@ function readServer(
   if (typeof written === "object" && written !== null && !Array.isArray(written)) {
     return readParts(checker, ["server"], "inline");
   }
-  return checker.fail(["server"], "expected a short name (4xa100-40g), a server.yaml or {gpus, links}");
+  const forms = "a short name (4xa100-40g), the path of a server.yaml or {gpus, links}";
+  return checker.fail(["server"], `expected ${forms}`);
 }
 
 function readParts(checker: Checker, path: KeyPath, name: string): Topology {

@@ -1,8 +1,8 @@
 /**
  * The memory systems a scenario compares: names, what each is based on, and its pool settings.
  *
- * Called while a scenario is resolved, and by the command line for `--systems`. A system is an entry
- * of a list: a base's own name, or `{name, base, pool}` whose pool lies over the scenario's.
+ * Called while a scenario is resolved, and by the command line for `--systems`. A system is an
+ * entry of a list: a base's own name, or `{name, base, pool}` whose pool lies over the scenario's.
  */
 
 import { EmaError, suggestNames } from "../base/index.ts";

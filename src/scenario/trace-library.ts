@@ -1,10 +1,10 @@
 /**
  * The traces a scenario names: each file read once, its requests dealt out by shares.
  *
- * Called while workloads are resolved. `@2` is the second `--trace`; anything else is a path, looked
- * for beside the scenario, then in the working directory. Engines that give a `share` are dealt the
- * requests of one trace, in the order of the scenario; one without a share replays all of it, beside
- * the others.
+ * Called while workloads are resolved. `@2` is the second `--trace`; anything else is a path,
+ * looked for beside the scenario, then in the working directory. Engines that give a `share` are
+ * dealt the requests of one trace, in the order of the scenario; one without a share replays all of
+ * it, beside the others.
  *
  * Invariant: two ways of writing one path are one trace; `@1` and `@2` are two, even of one file.
  */
@@ -36,7 +36,8 @@ export class TraceLibrary {
     const key = match === null ? resolve(this.#locate(reference)) : reference;
     if (match !== null) this.#usedOptions.add(Number(match[1]));
     if (!this.#files.has(key)) {
-      this.#files.set(key, readTrace(match === null ? this.#locate(reference) : this.#option(match[1]!)));
+      const path = match === null ? this.#locate(reference) : this.#option(match[1]!);
+      this.#files.set(key, readTrace(path));
     }
     return key;
   }
@@ -72,19 +73,18 @@ export class TraceLibrary {
       const more = count > samples.length ? ", ..." : "";
       return [`trace ${label}: ${count} rows skipped (${samples.join(", ")}${more})`];
     });
-    const unused = this.#options.flatMap((path, index) =>
-      this.#usedOptions.has(index + 1) ? [] : [`--trace ${path} is not used: no engine has "@${index + 1}"`],
-    );
+    const unused = this.#options.flatMap((path, index) => {
+      if (this.#usedOptions.has(index + 1)) return [];
+      return [`--trace ${path} is not used: no engine has "@${index + 1}"`];
+    });
     return [...skipped, ...unused];
   }
 
   #option(number: string): string {
     const path = this.#options[Number(number) - 1];
     if (path !== undefined) return path;
-    const given = this.#options.length;
-    throw new EmaError(
-      "E_ARGUMENT",
-      `trace "@${number}" is the ${number}. --trace FILE, and ${given === 0 ? "none" : given} given`,
-    );
+    const given = this.#options.length === 0 ? "none is" : `only ${this.#options.length} are`;
+    const text = `"@${number}" is the ${number}. --trace FILE, and ${given} given`;
+    throw new EmaError("E_ARGUMENT", text);
   }
 }

@@ -2,8 +2,8 @@
  * The `workload` of an engine: one part or a list of parts merged by arrival.
  *
  * Called while engines are resolved. A part is read by the schema of its form: a trace, or what
- * `arrivals` says (poisson, on-off, backlog, list). Nothing written, or `none`, is an engine without
- * requests, which only lends.
+ * `arrivals` says (poisson, on-off, backlog, list). Nothing written, or `none`, is an engine
+ * without requests, which only lends.
  */
 
 import { NS_PER_SECOND, suggestNames } from "../base/index.ts";
@@ -19,6 +19,7 @@ import {
   streamsOf,
   tableFromColumns,
   type ArrivalPattern,
+  type LengthPreset,
   type LengthSpec,
   type RequestTable,
 } from "../workload/index.ts";
@@ -114,7 +115,8 @@ function tracePart(context: WorkloadContext, path: KeyPath): WorkloadPart {
   }
   const place = share === undefined ? undefined : traces.claim(key, share);
   if (place === null) {
-    return checker.fail([...path, "share"], `the shares of trace ${written.trace} sum to more than 1`);
+    const excess = `the shares of trace ${written.trace} sum to more than 1`;
+    return checker.fail([...path, "share"], excess);
   }
   const source = (): RequestTable =>
     place === undefined ? traces.file(key).table : traces.dealtTable(key, place);
@@ -165,8 +167,12 @@ function listPart(context: WorkloadContext, path: KeyPath): WorkloadPart {
     requests.map(({ prompt }) => prompt),
     requests.map(({ output }) => output),
   );
-  const draw = (): { table: RequestTable; clippedPrompts: number } => ({ table, clippedPrompts: 0 });
-  return { isGenerated: false, draw, means: null, promptTokensMax: null };
+  return {
+    isGenerated: false,
+    draw: () => ({ table, clippedPrompts: 0 }),
+    means: null,
+    promptTokensMax: null,
+  };
 }
 
 function resolveLengths(context: WorkloadContext, path: KeyPath): LengthSpec {
@@ -175,7 +181,7 @@ function resolveLengths(context: WorkloadContext, path: KeyPath): LengthSpec {
   const presets = Object.keys(LENGTH_PRESETS);
   if (typeof written === "string") {
     const preset = findLengthPreset(written);
-    if (preset !== null) return logNormal(preset.promptTokens, preset.outputTokens, contextTokensMax);
+    if (preset !== null) return logNormal(preset, contextTokensMax);
     const hint = suggestNames(written, presets);
     return checker.fail(path, `unknown lengths ${JSON.stringify(written)}${hint}`);
   }
@@ -187,8 +193,8 @@ function resolveLengths(context: WorkloadContext, path: KeyPath): LengthSpec {
     const expected = `below the model's context of ${contextTokensMax} tokens`;
     checker.fail([...path, "maxPrompt"], `expected a length ${expected}, got ${maxPrompt}`);
   }
+  const spec = logNormal({ promptTokens: prompt, outputTokens: output }, contextTokensMax);
   if (fixed !== true && sigma !== 0) {
-    const spec = logNormal(prompt, output, contextTokensMax);
     return {
       ...spec,
       promptSigma: sigma ?? spec.promptSigma,
@@ -199,17 +205,12 @@ function resolveLengths(context: WorkloadContext, path: KeyPath): LengthSpec {
   if (!Number.isInteger(prompt) || !Number.isInteger(output)) {
     checker.fail(path, `expected whole tokens for fixed lengths, got ${prompt} and ${output}`);
   }
-  return {
-    ...logNormal(prompt, output, contextTokensMax),
-    isFixed: true,
-    promptTokensMax: maxPrompt ?? prompt,
-  };
+  return { ...spec, isFixed: true, promptTokensMax: maxPrompt ?? prompt };
 }
 
-function logNormal(promptTokens: number, outputTokens: number, contextTokensMax: number): LengthSpec {
+function logNormal(means: LengthPreset, contextTokensMax: number): LengthSpec {
   return {
-    promptTokens,
-    outputTokens,
+    ...means,
     promptSigma: LOG_NORMAL_SIGMA.prompt,
     outputSigma: LOG_NORMAL_SIGMA.output,
     isFixed: false,

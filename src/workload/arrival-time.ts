@@ -5,9 +5,9 @@
  * a quarter of a microsecond and epoch nanoseconds not at all. Nothing here asks for a time zone: a
  * date without one is taken as UTC, and only differences are used.
  *
- * Decimal seconds and milliseconds are rounded to a microsecond. Loggers write them from doubles, so
- * that `1780000046.6805899` stands for `.68059`; with the rounding a trace and its copy shifted to
- * epoch time are the same trace. Dates and whole microseconds or nanoseconds are kept exactly.
+ * Decimal seconds and milliseconds are rounded to a microsecond. Loggers write them from doubles,
+ * so that `1780000046.6805899` stands for `.68059`; with the rounding a trace and its copy shifted
+ * to epoch time are the same trace. Dates and whole microseconds or nanoseconds are kept exactly.
  */
 
 export type TimeUnit = "s" | "ms" | "us" | "ns";
@@ -17,8 +17,8 @@ const UNIT_EXPONENTS: Readonly<Record<TimeUnit, number>> = { s: 0, ms: -3, us: -
 const SECONDS_DIGITS_MAX = 11;
 
 const DECIMAL = /^(\d{1,40})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,2}))?$/;
-const DATE_TIME =
-  /^(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,18}))?(?: ?(?:(Z|UTC)|([+-])(\d\d):?(\d\d)))?$/;
+const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,18}))?(.*)$/;
+const ZONE = /^ ?(?:Z|UTC|([+-])(\d\d):?(\d\d))$/;
 
 /**
  * Parses into its own fields, so that a row costs no allocation.
@@ -53,9 +53,11 @@ export class ArrivalTime {
     const seconds = Number(match[4]);
     if (hours > 23 || minutes > 59 || seconds > 59) return false;
     this.seconds = this.#daySeconds + hours * 3600 + minutes * 60 + seconds;
-    if (match[7] !== undefined) {
-      const zoneSeconds = Number(match[8]) * 3600 + Number(match[9]) * 60;
-      this.seconds += match[7] === "+" ? -zoneSeconds : zoneSeconds;
+    if (match[6] !== "") {
+      const zone = ZONE.exec(match[6]!);
+      if (zone === null) return false;
+      const zoneSeconds = Number(zone[2] ?? 0) * 3600 + Number(zone[3] ?? 0) * 60;
+      this.seconds += zone[1] === "-" ? zoneSeconds : -zoneSeconds;
     }
     this.nanos = match[5] === undefined ? 0 : Number(match[5].slice(0, 9).padEnd(9, "0"));
     return true;

@@ -16,9 +16,9 @@ export interface LengthPreset {
 }
 
 /**
- * Mean tokens of a request. ShareGPT and Alpaca as serving papers quote them since "Efficient Memory
- * Management for Large Language Model Serving with PagedAttention" (2023); Azure: the two services
- * of the public 2023 trace.
+ * Mean tokens of a request. ShareGPT and Alpaca as serving papers quote them since "Efficient
+ * Memory Management for Large Language Model Serving with PagedAttention" (2023); Azure: the two
+ * services of the public 2023 trace.
  */
 export const LENGTH_PRESETS: Readonly<Record<string, LengthPreset>> = {
   sharegpt: { promptTokens: 161, outputTokens: 338 },
@@ -52,7 +52,8 @@ export interface LengthSpec {
 /** Case, spaces, hyphens and underscores do not count. @returns `null` for an unknown name. */
 export function findLengthPreset(name: string): LengthPreset | null {
   const folded = fold(name);
-  const key = PRESET_SPELLINGS[folded] ?? Object.keys(LENGTH_PRESETS).find((k) => fold(k) === folded);
+  const names = Object.keys(LENGTH_PRESETS);
+  const key = PRESET_SPELLINGS[folded] ?? names.find((name) => fold(name) === folded);
   return key === undefined ? null : LENGTH_PRESETS[key]!;
 }
 

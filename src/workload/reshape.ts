@@ -15,7 +15,7 @@ export function rescaleGaps(table: RequestTable, rateScale: number): RequestTabl
   return withArrivals(table, (arrivalNs) => Math.round(arrivalNs / rateScale));
 }
 
-/** Shifts by `offsetNs` with wrap-around at `spanNs`: what leaves at the end comes in at the start. */
+/** Shifts by `offsetNs`; what leaves at `spanNs` comes in again at 0. */
 export function rotate(table: RequestTable, offsetNs: number, spanNs: number): RequestTable {
   if (spanNs === 0 || offsetNs % spanNs === 0) return table;
   return withArrivals(table, (arrivalNs) => (arrivalNs + offsetNs) % spanNs);

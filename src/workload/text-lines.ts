@@ -4,8 +4,8 @@
  * Called by the trace reader. It does not know what a line says. Traces of a million rows are read
  * without holding the file: memory is one chunk and one line.
  *
- * Invariants: a file that is not text, not a regular file or not readable is one EmaError that names
- * it; a line has a limit, so that no file without line ends is ever held whole.
+ * Invariants: a file that is not text, not a regular file or not readable is one EmaError that
+ * names it; a line has a limit, so that no file without line ends is ever held whole.
  */
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
@@ -16,7 +16,7 @@ const CHUNK_BYTES = 1 << 18;
 /** Longer than any record of a trace that carries its prompts as text. */
 export const LINE_CHARACTERS_MAX = 1 << 22;
 
-/** Without line ends (LF or CRLF) and without a byte order mark. @throws EmaError E_FILE, E_TRACE */
+/** Without line ends (LF or CRLF) and byte order mark. @throws EmaError E_FILE, E_TRACE */
 export function* readLines(path: string): Generator<string, void, void> {
   const descriptor = open(path);
   try {

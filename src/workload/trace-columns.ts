@@ -3,7 +3,8 @@
  *
  * Called by the trace reader with the first line. Names are compared without case, spaces, hyphens
  * and underscores, so `ContextTokens`, `context_tokens` and `Context Tokens` are one name. Where a
- * header has several names for one role, the first in the list below wins; other columns are ignored.
+ * header has several names for one role, the first in the list below wins; other columns are
+ * ignored.
  *
  * The unit of time is in the name: `_s`, `_ms`, `_us`, `_ns` or spelt out; without one a number is
  * seconds, and a date and time needs none.

@@ -216,5 +216,6 @@ class TraceRows {
 
 /** Foreign text in an error: quoted, without control characters, short. */
 function shown(text: string): string {
-  return text === "" ? "nothing" : JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+  if (text === "") return "nothing";
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }
