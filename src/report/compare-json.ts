@@ -13,27 +13,23 @@ import { warningsOf } from "./warnings.ts";
 export function toJson(comparison: Comparison): CompareJson {
   const bySystem = <T>(of: (system: SystemComparison) => T): Record<string, T> =>
     Object.fromEntries(comparison.systems.map((system) => [system.settings.name, of(system)]));
-  const withStatic = comparison.systems.filter((system) => system.total.versus !== null);
+  const versusStatic = <T>(of: (line: Line) => T): Record<string, ReturnType<typeof split<T>>> => {
+    const paired = comparison.systems.filter((system) => system.total.versus !== null);
+    return Object.fromEntries(paired.map((system) => [system.settings.name, split(system, of)]));
+  };
   return {
     formatVersion: 1,
     scenario: comparison.scenario.name,
     seeds: [...comparison.seeds],
     systems: bySystem(systemJson),
-    versus: Object.fromEntries(
-      withStatic.map((system) => [system.settings.name, split(system, (line): Ratios => line.versus!)]),
-    ),
+    versus: versusStatic((line): Ratios => line.versus!),
     verdict: verdictOf(comparison),
     warnings: warningsOf(comparison),
     capacities: bySystem((system) => system.capacities),
     intervals: {
       confidence: 0.95,
       systems: bySystem((system) => split(system, (line): Intervals => line.intervals)),
-      versus: Object.fromEntries(
-        withStatic.map((system) => [
-          system.settings.name,
-          split(system, (line): Intervals => line.versusIntervals!),
-        ]),
-      ),
+      versus: versusStatic((line): Intervals => line.versusIntervals!),
     },
   };
 }

@@ -1,5 +1,6 @@
 /**
- * The form of `ema compare --json`, format version 1: the one place that says which fields there are.
+ * The form of `ema compare --json`, format version 1: the one place that says which fields there
+ * are.
  *
  * The types of the report derive from it, docs/schema/compare.schema.json is generated from it (a
  * test holds them equal), and tests hold every output to it. Numbers are means over the seeds, but

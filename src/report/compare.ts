@@ -1,10 +1,11 @@
 /**
- * `ema compare`: every system, with every admission setting, for every seed; then the best of each.
+ * `ema compare`: every system, with every admission setting, for every seed; then the best of
+ * each.
  *
- * Called by the command with a simulator. It chooses, aggregates and concludes; it neither simulates
- * nor prints. Each system keeps the admission setting with the most throughput (all engines, mean
- * over seeds), so that the table compares memory, not policies. Statistics are taken seed by seed,
- * then their mean; ratios are paired by seed.
+ * Called by the command with a simulator. It chooses, aggregates and concludes; it neither
+ * simulates nor prints. Each system keeps the admission setting with the most throughput (all
+ * engines, mean over seeds), so that the table compares memory, not policies. Statistics are taken
+ * seed by seed, then their mean; ratios are paired by seed.
  *
  * Invariants: the same scenario and seeds give the same result; records of settings that lost are
  * not kept, nor those of seeds but the first.
@@ -149,7 +150,9 @@ function lineOf(own: readonly EngineSummary[], reference: readonly EngineSummary
   };
 }
 
-/** Means of counts are rounded; the sum is taken anew, so that it is the sum of what is printed. */
+/**
+ * Means of counts are rounded; the sum is taken anew, so that it is the sum of what is printed.
+ */
 function withExactCounts(result: EngineResult): EngineResult {
   const { finished, failed } = result.requests;
   return { ...result, requests: { ...result.requests, arrived: finished + failed } };

@@ -1,6 +1,6 @@
 /**
- * A comparison as data: what compare.ts makes and the table, the picture, the verdict, the warnings
- * and the HTML page read.
+ * A comparison as data: what compare.ts makes and the table, the picture, the verdict, the
+ * warnings and the HTML page read.
  *
  * Means over seeds under the names of the output; nothing here knows how it is shown.
  */

@@ -1,8 +1,8 @@
 /**
  * Which engines share a line of the table: on servers of more than eight GPUs those with one stem.
  *
- * Called by compare.ts and the table. `lend1`, `lend2`, `lend3` of one model become `lend1..3 (3)`;
- * up to eight engines each keeps its own line, which is what people look for first.
+ * Called by compare.ts and the table. `lend1`, `lend2`, `lend3` of one model become `lend1..3
+ * (3)`; up to eight engines each keeps its own line, which is what people look for first.
  */
 
 export interface EngineGroup {

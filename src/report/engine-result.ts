@@ -1,9 +1,9 @@
 /**
  * One engine's run, or several engines' pooled, in the form of the output (R of the contract).
  *
- * Called by system-result.ts for each engine, for all of them (`total`) and for groups of the table.
- * It knows one seed and no other system. Pooled means: requests and gaps are put together before
- * any percentile; counts, bytes and times are summed; shares are of the summed times.
+ * Called by system-result.ts for each engine, for all of them (`total`) and for groups of the
+ * table. It knows one seed and no other system. Pooled means: requests and gaps are put together
+ * before any percentile; counts, bytes and times are summed; shares are of the summed times.
  *
  * Invariant: one engine alone is measured in its own window, several in the scenario's.
  */
@@ -35,7 +35,9 @@ export function summarizeEngine(engine: EngineRecord, slo: Slo): EngineSummary {
   return summarize([engine], engine.window, engine.outputTokensInWindow, maxima, slo);
 }
 
-/** @param samples parallel to `engines`: where the largest sum of bytes at one time is read from. */
+/**
+ * @param samples parallel to `engines`: where the largest sum of bytes at one time is read from.
+ */
 export function summarizeTogether(
   engines: readonly EngineRecord[],
   samples: readonly (readonly MemorySample[])[],

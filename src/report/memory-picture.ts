@@ -2,8 +2,9 @@
  * Memory of each GPU over time as bands of block characters: own use, lent and borrowed.
  *
  * Called by text-report.ts with the samples of one run. It knows nothing of systems. A GPU has one
- * band a kind that it ever had; the height of a column is the time-weighted mean share of the GPU's
- * KV memory in that slot of time. Borrowed memory lies on other GPUs but is drawn at the same scale.
+ * band a kind that it ever had; the height of a column is the time-weighted mean share of the
+ * GPU's KV memory in that slot of time. Borrowed memory lies on other GPUs but is drawn at the
+ * same scale.
  *
  * Invariant: no line is wider than asked for.
  */
@@ -52,7 +53,10 @@ function kindsOf(samples: readonly MemorySample[]): Kind[] {
   return kinds;
 }
 
-/** Time-weighted mean bytes in each of `count` equal slots of [0, endNs); gauges hold until the next. */
+/**
+ * Time-weighted mean bytes in each of `count` equal slots of [0, endNs); gauges hold until the
+ * next.
+ */
 function slotMeans(
   samples: readonly MemorySample[],
   kind: Kind,

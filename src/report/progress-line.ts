@@ -1,8 +1,9 @@
 /**
- * Progress of a long comparison: one line that updates on a terminal, a plain line now and then else.
+ * Progress of a long comparison: one line that updates on a terminal, a plain line now and then
+ * else.
  *
- * Called by the command, which gives it the clock and stderr: it reads neither itself. What ends in
- * under a second shows nothing at all.
+ * Called by the command, which gives it the clock and stderr: it reads neither itself. What ends
+ * in under a second shows nothing at all.
  */
 
 import type { CompareProgress } from "./compare.ts";

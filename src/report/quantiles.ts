@@ -5,7 +5,8 @@
  * q-quantile of n values lies at rank q (n - 1), counted from zero (the field's usual definition:
  * type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
  *
- * Invariants: a weight of w is the same as w equal values; of nothing there is no quantile (`null`).
+ * Invariants: a weight of w is the same as w equal values; of nothing there is no quantile
+ * (`null`).
  */
 
 import { assert } from "../base/index.ts";

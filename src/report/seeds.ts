@@ -1,16 +1,18 @@
 /**
  * Several seeds put together: the mean of each number, and how far that mean can be trusted.
  *
- * Called by compare.ts. It knows nothing of what the numbers mean, but for one rule: a number called
- * `max` is the largest of any seed. The interval is Student's t for the mean of n values.
+ * Called by compare.ts. It knows nothing of what the numbers mean, but for one rule: a number
+ * called `max` is the largest of any seed. The interval is Student's t for the mean of n values.
  *
- * Invariants: a number that some seeds lack (`null`) is the mean of the others, `null` if all lack it;
- * all inputs of one call have one shape, but for records whose keys differ by seed.
+ * Invariants: a number that some seeds lack (`null`) is the mean of the others, `null` if all lack
+ * it; all inputs of one call have one shape, but for records whose keys differ by seed.
  */
 
 import { assert } from "../base/index.ts";
 
-/** Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom, from its standard table. */
+/**
+ * Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom, from its standard table.
+ */
 const T_95 = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145,
   2.131, 2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048,
@@ -42,7 +44,8 @@ export function studentT95(degrees: number): number {
   if (tabled !== undefined) return tabled;
   // The first terms of the Cornish-Fisher expansion; 0.0001 off at 30 degrees, less beyond.
   const z = NORMAL_95;
-  return z + (z ** 3 + z) / (4 * degrees) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * degrees ** 2);
+  const first = (z ** 3 + z) / (4 * degrees);
+  return z + first + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * degrees ** 2);
 }
 
 /** Plain data of numbers, nulls and objects of them. */

@@ -2,7 +2,7 @@
  * What happened to requests, as numbers: the definitions that every published figure depends on.
  *
  * Called by summary.ts with one engine's records, a group's or all. It knows nothing of systems,
- * seeds or ratios. Definitions (docs/METHOD.md says them in prose):
+ * seeds or ratios. Definitions:
  *   TTFT = first token - arrival; latency = last token - arrival;
  *   TPOT = (last - first) / (output tokens - 1), none for requests of one output token;
  *   goodput = requests a second that finished inside the window and met the SLO; one output token

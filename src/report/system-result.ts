@@ -1,8 +1,8 @@
 /**
  * One run of one system (one seed) in the form of the output, before seeds are put together.
  *
- * Called by compare.ts once per run. It knows no other system and no other seed. Groups are what the
- * table folds engines into on large servers; they are not in the JSON.
+ * Called by compare.ts once per run. It knows no other system and no other seed. Groups are what
+ * the table folds engines into on large servers; they are not in the JSON.
  */
 
 import { createHash } from "node:crypto";

@@ -1,8 +1,8 @@
 /**
  * Everything `ema compare` says on stdout: the table, the picture, what was assumed, the verdict.
  *
- * Called by the command, which knows the terminal's width and colours. The verdict comes last: it is
- * what stays on the screen.
+ * Called by the command, which knows the terminal's width and colours. The verdict comes last: it
+ * is what stays on the screen.
  */
 
 import type { CompareResult, Comparison, SystemComparison } from "./comparison.ts";
@@ -19,8 +19,10 @@ export function textReport(result: CompareResult, widthColumns: number, paint: P
     [tableText(comparison, widthColumns, paint)],
     pictureSection(comparison, widthColumns, paint),
     detailLines(comparison, widthColumns),
-    json.warnings.map((warning) => paint.warning(`Warning: ${warning}.`)),
-    [paint.bold(json.verdict.text)],
+    json.warnings.flatMap((warning) => {
+      return wrap(`Warning: ${warning}.`, widthColumns).map((line) => paint.warning(line));
+    }),
+    wrap(json.verdict.text, widthColumns, "").map((line) => paint.bold(line)),
   ];
   const texts = sections.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
   return `${texts.join("\n\n")}\n`;
@@ -41,7 +43,8 @@ function pictureSection(comparison: Comparison, widthColumns: number, paint: Pai
   if (shown === undefined) return [];
   const lines = memoryPicture(shown.firstRun, widthColumns, paint);
   if (lines.length === 0) return [];
-  return [`Memory over time under ${shown.settings.name} (seed ${comparison.seeds[0]}):`, ...lines];
+  const name = `${shown.settings.name}, seed ${comparison.seeds[0]}`;
+  return [`KV memory over time under ${name} (a full block: all of the GPU's own)`, ...lines];
 }
 
 /** Capacities, admission settings, and what recalls did, one line a subject. */
@@ -77,14 +80,14 @@ function recallLines(system: SystemComparison): string[] {
   return [`Recalls under ${name}: refill ${wait(refill)}, demand ${wait(demand)}${ladder}`];
 }
 
-/** Breaks between words; later lines are indented by two. */
-function wrap(text: string, widthColumns: number): string[] {
+/** Breaks between words; later lines are indented. */
+function wrap(text: string, widthColumns: number, indent = "  "): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
     if (line !== "" && line.length + 1 + word.length > widthColumns) {
       lines.push(line);
-      line = `  ${word}`;
+      line = indent + word;
     } else line = line === "" ? word : `${line} ${word}`;
   }
   lines.push(line);

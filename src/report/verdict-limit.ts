@@ -1,5 +1,6 @@
 /**
- * What keeps borrowing from helping more: memory that is not needed, compute, the link, the lenders.
+ * What keeps borrowing from helping more: memory that is not needed, compute, the link, the
+ * lenders.
  *
  * Called by verdict.ts for its one sentence. It reads what `double` gained (is memory the limit at
  * all?) and why requests for slices were refused; it does not know how the verdict is worded.
@@ -17,7 +18,7 @@ const REFUSAL_TEXTS: Readonly<Record<Refusal, string>> = {
   role: "engines that are short of memory lend at the same time",
   link: "the link limits: more remote bytes a step than it carries",
   "lender-share": "the lender share limits: lenders run and may be read slowly only",
-  "does-not-pay": "the link limits: reading remote KV would cost more time than a larger batch saves",
+  "does-not-pay": "the link limits: remote KV would cost more time than a larger batch saves",
   slo: "the TPOT target limits: larger batches would miss it",
 };
 
@@ -81,7 +82,8 @@ function dominantRefusal(names: readonly string[], system: SystemComparison): Re
   let best: Refusal | null = null;
   let most = 0;
   for (const reason of Object.keys(REFUSAL_TEXTS) as Refusal[]) {
-    const count = names.reduce((sum, name) => sum + system.engines[name]!.result.refusals[reason], 0);
+    let count = 0;
+    for (const name of names) count += system.engines[name]!.result.refusals[reason];
     if (count > most) {
       most = count;
       best = reason;

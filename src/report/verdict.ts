@@ -1,12 +1,12 @@
 /**
  * The answer in one sentence: would elastic memory help here? It may be no, and says what limits.
  *
- * Called by compare.ts. It looks at each engine's goodput over `static`, or at its throughput where
- * goodput says nothing (an engine in overload finishes hardly anything within its SLO). `double` is
- * a yardstick that nobody can switch on, so it never wins.
+ * Called by compare.ts. It looks at each engine's goodput over `static`, or at its throughput
+ * where goodput says nothing (an engine in overload finishes hardly anything within its SLO).
+ * `double` is a yardstick that nobody can switch on, so it never wins.
  *
- * Invariants: the winner is a system on the base `ema` or the reference; without a reference there is
- * no winner (`null`).
+ * Invariants: the winner is a system on the base `ema` or the reference; without a reference there
+ * is no winner (`null`).
  */
 
 import { referenceOf, type Comparison, type Line, type SystemComparison } from "./comparison.ts";
@@ -19,7 +19,9 @@ export interface Verdict {
 
 /** Ratios nearer to one than this are called equal: within what a rerun with other seeds moves. */
 const TOLERANCE = 0.02;
-/** An engine that only lends may be slower by this much: the bound of what a lender is promised. */
+/**
+ * An engine that only lends may be slower by this much: the bound of what a lender is promised.
+ */
 const LENDER_TPOT_MAX = 1.03;
 /** Under this share of finished requests within the SLO goodput counts strays, not service. */
 const GOODPUT_SHARE_MIN = 0.05;
@@ -124,7 +126,7 @@ function sentence(best: Judgement, reference: SystemComparison, comparison: Comp
       `with ${name}, ${top.engine} ${phrase(top)} of ${referenceName}` +
       `${shareOfDouble(top, comparison)}${more}`;
     if (harm.length === 0) {
-      const text = `Yes: ${gain}, and no engine loses anything${rest(top, best, comparison)}.`;
+      const text = `Yes: ${gain}, and no engine loses${rest(top, best, reference, comparison)}.`;
       return { text, winner: name };
     }
     const winner = best.totalThroughput >= 1 + TOLERANCE ? name : referenceName;
@@ -138,8 +140,9 @@ function sentence(best: Judgement, reference: SystemComparison, comparison: Comp
   if (unsure !== undefined) {
     const [low, high] = unsure.interval!;
     const text =
-      `Not certain: with ${name}, ${unsure.engine} ${phrase(unsure)} of ${referenceName}, but the ` +
-      `95 % interval reaches from ${times(low)} to ${times(high)}: more seeds (--repeat) would tell.`;
+      `Not certain: with ${name}, ${unsure.engine} ${phrase(unsure)} of ${referenceName}, but ` +
+      `the 95 % interval reaches from ${times(low)} to ${times(high)}: ` +
+      `more seeds (--repeat) would tell.`;
     return { text, winner: referenceName };
   }
   const limit = limitOf(best.system, reference, comparison, null);
@@ -149,12 +152,15 @@ function sentence(best: Judgement, reference: SystemComparison, comparison: Comp
 }
 
 /** What keeps the engine from the yardstick, where it stays clearly below it. */
-function rest(top: Effect, best: Judgement, comparison: Comparison): string {
-  const reference = referenceOf(comparison.systems.map((system) => system.settings));
-  const referenceSystem = comparison.systems.find((s) => s.settings === reference)!;
+function rest(
+  top: Effect,
+  best: Judgement,
+  reference: SystemComparison,
+  comparison: Comparison,
+): string {
   const share = doubleShare(top, comparison);
   if (share !== null && share > 1 - TOLERANCE) return "";
-  const limit = limitOf(best.system, referenceSystem, comparison, top.engine);
+  const limit = limitOf(best.system, reference, comparison, top.engine);
   return limit === null ? "" : `; more is not to be had because ${limit}`;
 }
 

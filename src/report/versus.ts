@@ -26,7 +26,9 @@ export function ratio(part: number | null, whole: number | null): number | null 
   return part === null || whole === null || part === 0 || whole === 0 ? null : part / whole;
 }
 
-/** The mean over seeds of the ratios of equal seeds. @param own, reference parallel, one a seed. */
+/**
+ * The mean over seeds of the ratios of equal seeds. @param own, reference parallel, one a seed.
+ */
 export function meanRatios(
   own: readonly EngineResult[],
   reference: readonly EngineResult[],

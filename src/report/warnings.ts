@@ -1,5 +1,6 @@
 /**
- * When a comparison says less than it seems to: nothing was borrowed, nothing recalled, lenders idle.
+ * When a comparison says less than it seems to: nothing was borrowed, nothing recalled, lenders
+ * idle.
  *
  * Called by compare.ts after the seeds are put together. The thresholds are the contract's. Only
  * systems that lend are looked at.

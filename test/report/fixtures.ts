@@ -1,5 +1,7 @@
 /**
- * Hand-made runs for the report's tests: small enough to work out on paper, no simulator behind them.
+ * Hand-made runs for the report's tests: small enough to work out on paper.
+ *
+ * No simulator is behind them; what a test does not say is zero.
  */
 
 import type { EngineSettings, Scenario, SystemSettings } from "../../src/scenario/index.ts";
@@ -172,6 +174,7 @@ export function scenarioOf(
       paths: [],
     },
     seed: 1,
+    pool: systemSettings("ema").pool,
     slo: { ttftSeconds: 2, tpotSeconds: 0.1 },
     systems,
     engines: engineNames.map((name, index) => engineSettings(name, index)),
@@ -198,20 +201,25 @@ export function simulatorOf(
 }
 
 /** Lenders come and go in bursts, the borrower follows; for pictures and pages. */
-export function burstySamples(isBorrower: boolean, count = 200): MemorySample[] {
+export function burstySamples(
+  role: "borrower" | "lender",
+  isElastic: boolean,
+  count = 200,
+): MemorySample[] {
   const capacity = 8.06e9;
   return Array.from({ length: count }, (_, index) => {
-    const phase = (index % 50) / 50;
-    const isBurst = phase < 0.3;
-    const own = isBorrower ? capacity * 0.97 : isBurst ? capacity * 0.6 : capacity * 0.05;
-    const lent = isBorrower ? 0 : isBurst ? capacity * 0.1 : capacity * 0.4;
+    const isBurst = index % 50 < 15;
+    const busy = isBurst ? 0.6 : 0.05;
+    const own = capacity * (role === "borrower" ? 0.97 : busy);
+    const moved = isElastic ? capacity * (isBurst ? 0.1 : 0.4) : 0;
+    const lent = role === "lender" ? moved : 0;
     return {
       timeNs: (index * 110 * SECOND) / count,
       ownBytes: own,
       lentBytes: lent,
       freeBytes: capacity - own - lent,
-      borrowedBytes: isBorrower ? (isBurst ? capacity * 0.2 : capacity * 0.8) : 0,
-      tokens: isBorrower ? 700 + (index % 7) * 20 : isBurst ? 500 : 10,
+      borrowedBytes: role === "borrower" ? moved : 0,
+      tokens: role === "borrower" ? 300 + moved / 5e7 + (index % 7) * 20 : isBurst ? 250 : 5,
     };
   });
 }
@@ -263,11 +271,14 @@ export function plausibleRun(base: SystemSettings["base"], factor: number, seed 
         ]
       : [],
     links: isElastic ? [{ source: 1, target: 0, bytes: 5e12, busyNs: 60 * SECOND }] : [],
-    samples: [burstySamples(isElastic), burstySamples(false)],
+    samples: [burstySamples("borrower", isElastic), burstySamples("lender", isElastic)],
   });
 }
 
-export function gapLog(seconds: readonly number[], weight: readonly number[]): EngineRecord["gaps"] {
+export function gapLog(
+  seconds: readonly number[],
+  weight: readonly number[],
+): EngineRecord["gaps"] {
   return {
     count: seconds.length,
     gapNs: Float64Array.from(seconds, (gap) => gap * SECOND),

@@ -1,0 +1,15 @@
+/**
+ * The public face of the report: what a comparison is, how it is made, and its three forms.
+ *
+ * Architecture: this layer reads runs and scenarios; it never simulates by itself, prints or
+ * writes.
+ */
+
+export type { CompareResult, Comparison } from "./comparison.ts";
+export { compare, type CompareOptions, type CompareProgress } from "./compare.ts";
+export { compareSchema, type CompareJson } from "./compare-schema.ts";
+export { htmlReport } from "./html-report.ts";
+export { createPaint, type Paint } from "./paint.ts";
+export { ProgressLine, type ProgressOutput } from "./progress-line.ts";
+export type { AdmissionSetting, RunRecord, Simulator } from "./simulation.ts";
+export { textReport } from "./text-report.ts";
