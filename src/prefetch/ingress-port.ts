@@ -92,8 +92,12 @@ export class IngressPort {
       return;
     }
     const copiedNs = this.arriveNs;
-    this.arriveNs += this.#pushNs;
-    this.fromNs += this.#pushNs;
+    // Copies that are still in their latency give way only for what is left of the reads then.
+    const againNs = Math.min(this.beginNs, attendNs) + this.#pushNs;
+    const pushedNs = Math.max(againNs - this.beginNs, 0);
+    if (this.beginNs > attendNs) this.beginNs += pushedNs;
+    this.arriveNs += pushedNs;
+    this.fromNs += pushedNs;
     this.busyNs += Math.max(this.arriveNs, attendNs + readNs) - copiedNs;
   }
 

@@ -29,8 +29,9 @@ const COMPUTE_WEIGHT = 1e-4;
 /** Everything is per layer; arrays are by source and belong to the caller. */
 export class SplitSearch {
   readonly loads: LayerLoads = { stagedBytes: 0, directBytes: 0, directNs: 0, linkNs: 0 };
+  /** Sources that hold bytes, shortest runs first: the most copies saved by a byte read directly. */
   readonly #fillOrder = new Int32Array(SOURCES_MAX);
-  #sourceCount = 0;
+  #fillCount = 0;
   #compute!: StepCompute;
   #groupLayers = 1;
   #bytes!: Float64Array;
@@ -54,10 +55,8 @@ export class SplitSearch {
     bytesPerSecond: Float64Array,
     staged: Float64Array,
   ): void {
-    const sourceCount = bytes.length;
-    assert(sourceCount <= SOURCES_MAX, "access mode: too many sources");
-    assert(staged.length === sourceCount, "access mode: the answer has other sources");
-    this.#sourceCount = sourceCount;
+    assert(bytes.length <= SOURCES_MAX, "access mode: too many sources");
+    assert(staged.length === bytes.length, "access mode: the answer has other sources");
     this.#compute = compute;
     this.#groupLayers = groupLayers;
     this.#bytes = bytes;
@@ -69,15 +68,17 @@ export class SplitSearch {
     this.#copyNsPerRun = (link.copyCostNs * groupCount) / compute.layers;
     this.#totalBytes = 0;
     this.#slowestNs = 0;
-    for (let source = 0; source < sourceCount; source++) {
+    this.#fillCount = 0;
+    staged.fill(0);
+    for (let source = 0; source < bytes.length; source++) {
       const sourceBytes = bytes[source]!;
       if (sourceBytes === 0) continue;
       const rate = bytesPerSecond[source]!;
       assert(rate > 0, () => `access mode: ${sourceBytes} bytes at unreadable source ${source}`);
       this.#totalBytes += sourceBytes;
       this.#slowestNs = Math.max(this.#slowestNs, (sourceBytes * 1e9) / rate);
+      this.#insertByRunLength(source);
     }
-    this.#sortByRunLength();
   }
 
   get totalBytes(): number {
@@ -127,13 +128,9 @@ export class SplitSearch {
     const budgetBytes = (directNs * this.#portBytesPerSecond) / 1e9;
     let directBytes = 0;
     let copyNs = 0;
-    for (let rank = 0; rank < this.#sourceCount; rank++) {
+    for (let rank = 0; rank < this.#fillCount; rank++) {
       const source = this.#fillOrder[rank]!;
       const bytes = this.#bytes[source]!;
-      if (bytes === 0) {
-        this.#staged[source] = 0;
-        continue;
-      }
       const reachBytes = (directNs * this.#bytesPerSecond[source]!) / 1e9;
       const direct = isAllDirect
         ? bytes
@@ -155,19 +152,17 @@ export class SplitSearch {
     return stepNs + COMPUTE_WEIGHT * computeStepNs(this.#compute, this.loads);
   }
 
-  /** Shortest runs first: the most copies saved by a byte that is read directly. */
-  #sortByRunLength(): void {
-    for (let source = 0; source < this.#sourceCount; source++) {
-      let rank = source;
-      while (rank > 0 && this.#isShorter(source, this.#fillOrder[rank - 1]!)) {
-        this.#fillOrder[rank] = this.#fillOrder[rank - 1]!;
-        rank--;
-      }
-      this.#fillOrder[rank] = source;
+  #insertByRunLength(source: number): void {
+    const order = this.#fillOrder;
+    let rank = this.#fillCount++;
+    while (rank > 0 && this.#isShorter(source, order[rank - 1]!)) {
+      order[rank] = order[rank - 1]!;
+      rank--;
     }
+    order[rank] = source;
   }
 
-  /** Compares bytes a run without dividing, so that empty sources need no case. */
+  /** Whether a run at `source` holds fewer bytes than one at `other`. */
   #isShorter(source: number, other: number): boolean {
     return this.#bytes[source]! * this.#runs[other]! < this.#bytes[other]! * this.#runs[source]!;
   }

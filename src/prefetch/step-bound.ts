@@ -63,11 +63,13 @@ export function steadyStepNs(
   const group = Math.min(groupLayers, layers);
   const afterOne = Math.max(layers - group, 0) * loads.linkNs;
   const afterTwo = Math.max(layers - 2 * group, 0) * loads.linkNs;
+  // The last group's attention ends the step before, so a step of one group has only one attention.
+  const isOneGroup = layers <= group;
   return Math.max(
     hostNs + layers * (linearNs + attentionNs) + headNs,
     layers * loads.linkNs,
     headNs + group * attentionNs + afterOne,
-    headNs + hostNs + group * (linearNs + 2 * attentionNs) + afterTwo,
+    isOneGroup ? 0 : headNs + hostNs + group * (linearNs + 2 * attentionNs) + afterTwo,
   );
 }
 

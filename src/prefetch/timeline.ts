@@ -208,6 +208,7 @@ export class StepTimeline {
     let layersDone = 0;
     let delayNs = 0;
     let endNs = 0;
+    let idleNs = 0;
     for (let group = firstGroup; group < groupCount; group++) {
       this.copyFromNs[group] = startNs + port.fromNs;
       const size = group === lastGroup ? lastLayers : groupLayers;
@@ -217,12 +218,8 @@ export class StepTimeline {
       const attendNs = wantedNs + waitNs;
       const readNs = size * directNs;
       // endNs is still the end of the group before, whose slot the next group's copies need.
-      if (group < lastGroup) {
-        port.next(endNs, group + 1 === lastGroup);
-      } else {
-        const idleNs = Math.max(endNs, port.idleNs(attendNs, readNs));
-        this.nextAheadFromNs = startNs + Math.round(idleNs);
-      }
+      if (group < lastGroup) port.next(endNs, group + 1 === lastGroup);
+      else idleNs = Math.max(endNs, port.idleNs(attendNs, readNs));
       port.read(attendNs, readNs);
       layersDone += size;
       delayNs += waitNs;
@@ -230,6 +227,9 @@ export class StepTimeline {
       this.groupEndNs[group] = startNs + Math.round(endNs);
       this.#waitNs[group + 1] = this.#waitNs[group]! + waitNs + size * prolongedNs;
       this.#busyNs[group + 1] = this.#busyNs[firstGroup]! + port.busyNs;
+    }
+    if (firstGroup < groupCount) {
+      this.nextAheadFromNs = startNs + Math.round(Math.min(idleNs, endNs));
     }
     return endNs;
   }
