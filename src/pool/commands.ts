@@ -45,7 +45,7 @@ export type PoolCommand =
   /**
    * A borrower asks; answered at once by one LeaseGranted a lender, and one LeaseDenied for what
    * was not granted. It may hold no offer and no loan of its own: role.
-   * `allowRunning`: slices of lenders that run steps (readable at lenderShare only) are welcome too.
+   * `allowRunning`: slices of lenders that run steps (read at lenderShare only) are welcome too.
    */
   | {
       readonly type: "RequestSlices";
@@ -53,7 +53,7 @@ export type PoolCommand =
       readonly count: number;
       readonly allowRunning: boolean;
     }
-  /** A borrower has stopped reading these slices; they go back to their owner, also unasked. */
+  /** A borrower has stopped reading these slices; they go back to their owners, also unasked. */
   | {
       readonly type: "ReturnSlices";
       readonly engine: EngineId;

@@ -42,7 +42,8 @@ class Step implements fc.Command<PoolModel, Pool> {
   }
 
   check(model: Readonly<PoolModel>): boolean {
-    return !model.gone.has(this.#engine) && this.#isAllowed(model);
+    // fast-check promises the model as it is; its Readonly strips the private members.
+    return !model.gone.has(this.#engine) && this.#isAllowed(model as PoolModel);
   }
 
   run(model: PoolModel, pool: Pool): void {
@@ -92,11 +93,11 @@ const offer = fc.record({ ...base, picks }).map(({ engine: owner, elapsedNs: aft
   }),
 );
 
-const withdraw = fc.record({ ...base, count }).map(({ engine: owner, elapsedNs: after, count: n }) =>
-  new Step(`withdraw ${n}`, owner, after, always, (model, pool) => {
-    const command = { type: "WithdrawSlices", engine: owner, count: n } as const;
+const withdraw = fc.record({ ...base, count }).map(({ engine: who, elapsedNs: after, count: n }) =>
+  new Step(`withdraw ${n}`, who, after, always, (model, pool) => {
+    const command = { type: "WithdrawSlices", engine: who, count: n } as const;
     const events = apply(pool, command, model.nowNs);
-    model.withdraw(owner, n, events);
+    model.withdraw(who, n, events);
     finish(events);
   }),
 );

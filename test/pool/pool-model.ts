@@ -2,14 +2,16 @@
  * A naive pool: slices in a Map, leases in arrays, every sum counted anew.
  *
  * Oracle of pool-model.test.ts. It decides what must happen (how many slices from whom, which
- * refusal, which recalls finish) and takes from the real pool's events only what is left open (which
- * of equal slices, how a recall is spread); those choices are checked for being allowed.
+ * refusal, which recalls finish) and takes from the real pool's events only what is left open
+ * (which of equal slices, how a recall is spread); those choices are checked for being allowed.
  */
 
-import { expect } from "vitest";
+import { strict as assert } from "node:assert";
 import type { EngineId, SliceId } from "../../src/base/index.ts";
-import type { FinishedRecall, Pool, PoolEvent, RecallKind } from "../../src/pool/index.ts";
+import type { Pool, PoolEvent, RecallKind } from "../../src/pool/index.ts";
 import { NaiveAccounts } from "./naive-accounts.ts";
+import { naivePlacement, naiveShortage, type NaiveLender } from "./naive-placement.ts";
+import { NaiveRecalls } from "./naive-recalls.ts";
 
 export const ENGINE_COUNT = 4;
 export const SLICE_COUNTS = [6, 5, 0, 4];
@@ -38,15 +40,18 @@ interface Lease {
   recalled: number;
   demanded: number;
 }
-interface OpenRecall {
-  readonly lender: number;
-  readonly kind: RecallKind;
-  readonly requestNs: number;
-  arrived: number;
-  remaining: number;
-  lastNs: number;
+const sum = (values: readonly number[]): number =>
+  values.reduce((total, value) => total + value, 0);
+
+/** The next unread event, which must be of this type. */
+function next<Type extends PoolEvent["type"]>(
+  mailbox: PoolEvent[],
+  type: Type,
+): Extract<PoolEvent, { readonly type: Type }> {
+  const event = mailbox.shift();
+  assert.equal(event?.type, type);
+  return event as Extract<PoolEvent, { readonly type: Type }>;
 }
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 export class PoolModel {
   nowNs = 0;
@@ -55,10 +60,9 @@ export class PoolModel {
   readonly running = new Set<number>();
   readonly gone = new Set<number>();
   readonly accounts = new NaiveAccounts(ACCOUNT_WINDOW_NS);
-  readonly finished: FinishedRecall[] = [];
-  /** All leases; of one pair those under recall come first, as obligations are met from the front. */
+  readonly recalls = new NaiveRecalls();
+  /** Of one pair those under recall come first, as obligations are met from the front. */
   #leases: Lease[] = [];
-  #open: OpenRecall[] = [];
 
   constructor() {
     SLICE_COUNTS.forEach((count, owner) => {
@@ -87,13 +91,12 @@ export class PoolModel {
   }
 
   withdraw(engine: number, count: number, events: PoolEvent[][]): void {
-    const event = events[engine]!.shift()!;
-    expect(event.type).toBe("SlicesWithdrawn");
-    if (event.type !== "SlicesWithdrawn") return;
-    expect(event.slices.length).toBe(Math.min(count, this.owned(engine, "IDLE").length));
-    for (const slice of event.slices) {
-      expect(this.#slice(slice)).toMatchObject({ owner: engine, state: "IDLE" });
-      this.#slice(slice).state = "OWN";
+    const { slices } = next(events[engine]!, "SlicesWithdrawn");
+    assert.equal(slices.length, Math.min(count, this.owned(engine, "IDLE").length));
+    for (const id of slices) {
+      const slice = this.#slice(id);
+      assert.deepEqual([slice.owner, slice.state], [engine, "IDLE"]);
+      slice.state = "OWN";
     }
   }
 
@@ -104,25 +107,25 @@ export class PoolModel {
     const isFull = sum(grants) === fitting;
     const reason = this.isLender(borrower)
       ? "role"
-      : isFull ? "limit" : this.#shortage(borrower, grants);
+      : isFull ? "limit" : naiveShortage(this.#lendersOf(borrower), grants);
     grants.forEach((expected, lender) => {
       if (expected === 0) return;
-      const event = events[borrower]!.shift();
-      expect(event).toMatchObject({ type: "LeaseGranted", lender });
-      if (event?.type !== "LeaseGranted") return;
-      expect(event.slices.length).toBe(expected);
+      const event = next(events[borrower]!, "LeaseGranted");
+      assert.deepEqual([event.lender, event.slices.length], [lender, expected]);
       const lease = { id: event.lease, lender, borrower, recalled: 0, demanded: 0 };
-      expect(this.#leases.some(({ id }) => id === lease.id)).toBe(false);
+      assert(!this.#leases.some(({ id }) => id === lease.id), "a lease id comes twice");
       this.#leases.push(lease);
       event.slices.forEach((id, index) => {
         const slice = this.#slice(id);
-        expect(slice).toMatchObject({ owner: lender, state: "IDLE", epoch: event.epochs[index] });
+        const found = [slice.owner, slice.state, slice.epoch];
+        assert.deepEqual(found, [lender, "IDLE", event.epochs[index]]);
         Object.assign(slice, { state: "LENT", lease });
       });
     });
     const denied = count - sum(grants);
     if (denied > 0) {
-      expect(events[borrower]!.shift()).toEqual({ type: "LeaseDenied", reason, count: denied });
+      const event = next(events[borrower]!, "LeaseDenied");
+      assert.deepEqual([event.reason, event.count], [reason, denied]);
     }
   }
 
@@ -136,11 +139,9 @@ export class PoolModel {
       homes.set(slice.owner, [...(homes.get(slice.owner) ?? []), id]);
     }
     for (const [owner, home] of [...homes].sort(([a], [b]) => a - b)) {
-      this.#arrive(owner, home.length);
-      const event = events[owner]!.shift();
-      expect(event?.type).toBe("SlicesReturned");
-      if (event?.type !== "SlicesReturned") return;
-      expect([...event.slices].sort((a, b) => a - b)).toEqual(home.sort((a, b) => a - b));
+      this.recalls.arrive(owner, home.length, this.nowNs);
+      const event = next(events[owner]!, "SlicesReturned");
+      assert.deepEqual([...event.slices].sort((a, b) => a - b), home.sort((a, b) => a - b));
     }
   }
 
@@ -155,17 +156,20 @@ export class PoolModel {
     for (const lease of leases.sort((a, b) => a.id - b.id)) {
       const mailbox = events[lease.borrower]!;
       const isTold = mailbox[0]?.type === "RecallRequested" && mailbox[0].lease === lease.id;
-      const event = isTold ? mailbox.shift()! : null;
-      const asked = event?.type === "RecallRequested" ? event.count : 0;
-      if (asked > 0) expect(event).toMatchObject({ lender, kind, deadlineNs });
+      const event = isTold ? next(mailbox, "RecallRequested") : null;
+      const asked = event?.count ?? 0;
+      if (event !== null) {
+        const { lender: asker, kind: toldKind, deadlineNs: toldNs } = event;
+        assert.deepEqual([asker, toldKind, toldNs], [lender, kind, deadlineNs]);
+      }
       told.push(asked);
       this.#oblige(lease, asked, count >= freshTotal, kind, (fresh / freshTotal) || 0);
     }
-    expect(sum(told)).toBe(fresh + upgraded);
+    assert.equal(sum(told), fresh + upgraded);
     if (fresh + upgraded === 0) return;
-    const [requestNs, lastNs] = [this.nowNs, this.nowNs];
-    this.#open.push({ lender, kind, requestNs, arrived: 0, remaining: fresh + upgraded, lastNs });
-    this.#takeOver(lender);
+    this.recalls.open(lender, kind, fresh + upgraded, this.nowNs);
+    const owed = sum(this.#leases.filter((l) => l.lender === lender).map((l) => l.recalled));
+    this.recalls.takeOver(lender, this.recalls.waitedFor(lender) - owed);
   }
 
   setActivity(engine: number, isRunning: boolean, events: PoolEvent[][]): void {
@@ -174,8 +178,8 @@ export class PoolModel {
     else this.running.delete(engine);
     for (let borrower = 0; borrower < ENGINE_COUNT; borrower++) {
       if (this.heldBy(borrower, engine).length === 0) continue;
-      const expected = { type: "LenderActivity", lender: engine, isRunning };
-      expect(events[borrower]!.shift()).toEqual(expected);
+      const event = next(events[borrower]!, "LenderActivity");
+      assert.deepEqual([event.lender, event.isRunning], [engine, isRunning]);
     }
   }
 
@@ -184,10 +188,9 @@ export class PoolModel {
     for (let borrower = 0; borrower < ENGINE_COUNT; borrower++) {
       const held = this.heldBy(borrower, engine);
       if (held.length === 0) continue;
-      const event = events[borrower]!.shift();
-      expect(event).toMatchObject({ type: "LeaseLost", lender: engine });
-      if (event?.type !== "LeaseLost") return;
-      expect(new Set(event.slices)).toEqual(new Set(held));
+      const event = next(events[borrower]!, "LeaseLost");
+      assert.equal(event.lender, engine);
+      assert.deepEqual(new Set(event.slices), new Set(held));
     }
     for (const slice of this.slices.values()) {
       if (slice.owner !== engine) continue;
@@ -195,7 +198,7 @@ export class PoolModel {
       Object.assign(slice, { state: "GONE", lease: null, epoch });
     }
     this.#leases = this.#leases.filter(({ lender }) => lender !== engine);
-    this.#open = this.#open.filter(({ lender }) => lender !== engine);
+    this.recalls.drop(engine);
     this.running.delete(engine);
     this.gone.add(engine);
   }
@@ -211,12 +214,12 @@ export class PoolModel {
       from: engines.map((lender) => pool.lentTo(lender, engine)),
       obtainable: pool.obtainable(engine),
     }));
-    expect(told).toEqual(engines.map((engine) => this.#facts(engine, engines)));
+    assert.deepEqual(told, engines.map((engine) => this.#facts(engine, engines)));
     const ids = [...this.slices.keys()] as SliceId[];
     const slices = ids.map((id) => ({ owner: pool.ownerOf(id), epoch: pool.epochOf(id) }));
     const expected = [...this.slices.values()].map(({ owner, epoch }) => ({ owner, epoch }));
-    expect(slices).toEqual(expected);
-    expect(pool.recalls).toEqual(this.finished);
+    assert.deepEqual(slices, expected);
+    assert.deepEqual(pool.recalls, this.recalls.finished);
   }
 
   #facts(engine: EngineId, engines: readonly EngineId[]): object {
@@ -233,47 +236,21 @@ export class PoolModel {
     };
   }
 
-  /** One slice at a time to the best lender: not running, then fast, then least lent, then first. */
   #place(borrower: number, count: number, allowRunning: boolean): number[] {
-    const grants = SLICE_COUNTS.map(() => 0);
-    for (let i = 0; i < count; i++) {
-      const [best] = grants
-        .map((granted, lender) => ({ granted, lender }))
-        .filter(({ granted, lender }) => granted < this.owned(lender, "IDLE").length)
-        .filter(({ lender }) => this.#isReadable(lender, borrower))
-        .filter(({ lender }) => allowRunning || !this.running.has(lender))
-        .map(({ granted, lender }) => ({
-          lender,
-          key: [
-            this.running.has(lender) ? 1 : 0,
-            -PATHS[lender]![borrower]!,
-            this.owned(lender, "LENT").length + granted,
-            lender,
-          ],
-        }))
-        .sort((a, b) => a.key.map((k, at) => k - b.key[at]!).find((k) => k !== 0) ?? 0);
-      if (best === undefined) break;
-      grants[best.lender]!++;
-    }
-    return grants;
+    return naivePlacement(count, this.#lendersOf(borrower), allowRunning);
   }
 
-  #shortage(borrower: number, grants: readonly number[]): string {
-    const idle = grants
-      .map((_, lender) => lender)
-      .filter((lender) => this.owned(lender, "IDLE").length > grants[lender]!);
-    if (idle.length === 0) return "no-idle-memory";
-    const near = idle.filter((lender) => PATHS[lender]![borrower]! > 0);
-    if (near.length === 0) return "link";
-    return near.some((lender) => this.#isReadable(lender, borrower)) ? "lender-share" : "account";
+  #lendersOf(borrower: number): NaiveLender[] {
+    return SLICE_COUNTS.map((_, lender) => ({
+      idle: this.owned(lender, "IDLE").length,
+      lent: this.owned(lender, "LENT").length,
+      path: PATHS[lender]![borrower]!,
+      isRunning: this.running.has(lender),
+      isBlocked: this.accounts.isBlocked(`${lender}-${borrower}`, this.nowNs),
+    }));
   }
 
-  #isReadable(lender: number, borrower: number): boolean {
-    const isBlocked = this.accounts.isBlocked(`${lender}-${borrower}`, this.nowNs);
-    return PATHS[lender]![borrower]! > 0 && !isBlocked;
-  }
-
-  /** A lease that holds nothing ends; an obligation is met by the lease itself, or the pair's first. */
+  /** A lease that holds nothing ends; it meets its own obligation, or else the pair's first. */
   #giveBack(slice: Slice): void {
     const own = slice.lease!;
     slice.lease = null;
@@ -295,45 +272,15 @@ export class PoolModel {
   #oblige(lease: Lease, asked: number, isAll: boolean, kind: RecallKind, share: number): void {
     const rest = this.#size(lease) - lease.recalled;
     const fresh = isAll ? rest : asked;
-    expect(Math.abs(fresh - rest * share)).toBeLessThan(1);
-    expect(asked).toBeGreaterThanOrEqual(fresh);
+    assert(Math.abs(fresh - rest * share) < 1, `${fresh} of ${rest}, not ${share} of them`);
+    assert(asked >= fresh, `a lease owes all ${fresh}, told ${asked}`);
     if (asked === 0) return;
     if (lease.recalled === 0) {
       this.#leases = [lease, ...this.#leases.filter((other) => other !== lease)];
     }
     lease.recalled += fresh;
     if (kind === "demand") lease.demanded += asked;
-    expect(lease.demanded).toBeLessThanOrEqual(lease.recalled);
-  }
-
-  #takeOver(lender: number): void {
-    const owed = sum(this.#leases.filter((l) => l.lender === lender).map((l) => l.recalled));
-    const isOurs = (recall: OpenRecall): boolean => recall.lender === lender;
-    const waited = (): number => sum(this.#open.filter(isOurs).map((r) => r.remaining));
-    while (waited() > owed) {
-      const newest = this.#open.findLast((r) => isOurs(r) && r.kind === "refill")!;
-      newest.remaining--;
-      this.#close(newest);
-    }
-  }
-
-  #arrive(lender: number, count: number): void {
-    for (let i = 0; i < count; i++) {
-      const ours = this.#open.filter((recall) => recall.lender === lender);
-      const first = ours.find(({ kind }) => kind === "demand") ?? ours[0];
-      if (first === undefined) return;
-      first.arrived++;
-      first.remaining--;
-      first.lastNs = this.nowNs;
-      this.#close(first);
-    }
-  }
-
-  #close(recall: OpenRecall): void {
-    if (recall.remaining > 0) return;
-    this.#open = this.#open.filter((other) => other !== recall);
-    const { kind, arrived: slices, lastNs, requestNs } = recall;
-    if (slices > 0) this.finished.push({ kind, slices, waitNs: lastNs - requestNs });
+    assert(lease.demanded <= lease.recalled, `${lease.demanded} of ${lease.recalled} demanded`);
   }
 
   #size(lease: Lease): number {
