@@ -3,8 +3,8 @@
  *
  * Called by scenarios. Each request, in order of arrival, goes to the receiver with the least
  * (dealt + 1) / share; ties go to the earlier receiver. What the shares leave of 1 is a last
- * receiver whose requests nobody gets. It is a fair queue over requests: at any prefix of the trace
- * each receiver is within one request of its share, so that bursts reach everybody.
+ * receiver whose requests nobody gets. This is how D'Hondt deals seats: at any prefix of the trace
+ * everybody has at least its share, rounded down, so that bursts reach everybody.
  */
 
 import { assert } from "../base/index.ts";

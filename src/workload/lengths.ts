@@ -27,9 +27,9 @@ export const LENGTH_PRESETS: Readonly<Record<string, LengthPreset>> = {
   "azure-code": { promptTokens: 2048, outputTokens: 28 },
 };
 
-const PRESET_SPELLINGS: Readonly<Record<string, string>> = {
-  azureconversation: "azure-conv",
-};
+const PRESET_SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ["azureconversation", "azure-conv"],
+]);
 
 /** Standard deviations of the logarithm; the defaults of every generated workload. */
 export const LOG_NORMAL_SIGMA = { prompt: 1.0, output: 0.9 } as const;
@@ -53,7 +53,7 @@ export interface LengthSpec {
 export function findLengthPreset(name: string): LengthPreset | null {
   const folded = fold(name);
   const names = Object.keys(LENGTH_PRESETS);
-  const key = PRESET_SPELLINGS[folded] ?? names.find((name) => fold(name) === folded);
+  const key = PRESET_SPELLINGS.get(folded) ?? names.find((known) => fold(known) === folded);
   return key === undefined ? null : LENGTH_PRESETS[key]!;
 }
 
