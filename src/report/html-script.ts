@@ -103,7 +103,7 @@ export const PAGE_SCRIPT = String.raw`
     if (set.seconds.length === 0) { element.textContent = "no finished requests"; return; }
     const shown = data.systems.map((s, i) => i).filter((i) => set.shares[i] !== null);
     const half = (i) => set.seconds[set.shares[i].findIndex((v) => v >= 0.5)];
-    const text = shown.map((i) => data.systems[i].name + " " + half(i) + " s");
+    const text = shown.map((i) => data.systems[i].name + " " + short(half(i)) + " s");
     const slo = (u) => {
       const x = u.valToPos(sloSeconds, "x", true);
       if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;

@@ -1,0 +1,212 @@
+/**
+ * `ema compare`: a workload on several memory systems, as table, JSON or page.
+ *
+ * Registered by main.ts. A composition root: it joins the scenario reader, the simulator and the
+ * report, and is the one place that knows stdout, stderr, the clock and the environment for them.
+ *
+ * Invariants: with --json stdout holds one object and nothing else; notes and progress go to
+ * stderr; a system that cannot run the scenario ends with exit code 3, bad input with 2 (edge.ts).
+ */
+
+import { accessSync, constants, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Command } from "commander";
+import { EmaError } from "../base/index.ts";
+import {
+  compare,
+  createPaint,
+  htmlReport,
+  ProgressLine,
+  textReport,
+  type CompareResult,
+  type Simulator,
+} from "../report/index.ts";
+import { quickScenario, readScenario, systemsByName, type Scenario } from "../scenario/index.ts";
+import { ADMISSION_SETTINGS, simulate } from "../sim/index.ts";
+import { EXIT } from "./edge.ts";
+
+/** Seeds by default: enough for an interval where they change anything, one where they do not. */
+const GENERATED_REPEAT = 3;
+const TRACE_REPEAT = 1;
+const REPEAT_MAX = 1000;
+/** Of a pipe or file, which has no width: the whole table in one piece. */
+const PLAIN_COLUMNS = 120;
+
+const EXAMPLES = `
+Each system replays the same requests: "static" (each engine its own GPU's memory), "double" (twice
+the KV memory, a yardstick), "ema" (engines lend and borrow), or variants that the scenario names.
+
+Examples:
+  $ ema compare scenarios/quickstart.yaml
+  $ ema compare scenarios/paper-a100-40.yaml --report out.html
+  $ ema compare --server 8xh100 --model Qwen3-32B --trace day.csv --trace night.csv
+  $ ema compare scenarios/recall.yaml --set pool.lenderShare=none --systems static,ema --json`;
+
+/** Options as commander hands them over: texts, unchecked. */
+interface RawOptions {
+  readonly server?: string;
+  readonly model?: string;
+  readonly trace?: readonly string[];
+  readonly systems?: string;
+  readonly seed?: string;
+  readonly repeat?: string;
+  readonly set?: readonly string[];
+  readonly json?: boolean;
+  readonly report?: string;
+}
+
+const SIMULATOR: Simulator = { admissionSettings: ADMISSION_SETTINGS, simulate };
+
+/** Adds the command to the program. @param simulator another one is for tests. */
+export function registerCompare(program: Command, simulator: Simulator = SIMULATOR): void {
+  program
+    .command("compare")
+    .summary("what elastic memory would do for a server like yours")
+    .description("Replays a workload on several memory systems: a table, a picture, a verdict.")
+    .argument("[scenario]", "scenario file; or give --server and --model")
+    .option("--server <name>", "a server like 4xa100-40g, or the path of a server.yaml")
+    .option("--model <name>", "a model by name, or the path of its config.json")
+    .option("--trace <file>", "a trace of requests, the n-th for @n or GPU n; repeatable", append)
+    .option("--systems <names>", "which systems, like static,ema (default: the scenario's)")
+    .option("--seed <number>", "the first seed (default: the scenario's)")
+    .option("--repeat <count>", "how many seeds (default: 3; 1 if all requests are from traces)")
+    .option("--set <key=value>", "change a value of the scenario; repeatable", append)
+    .option("--json", "print one JSON object and nothing else")
+    .option("--report <file>", "also write one HTML page that opens offline")
+    .addHelpText("after", EXAMPLES)
+    .action((path: string | undefined, options: RawOptions) => {
+      run(path, options, simulator);
+    });
+}
+
+function run(path: string | undefined, options: RawOptions, simulator: Simulator): void {
+  const scenario = scenarioOf(path, options);
+  const seeds = seedsOf(scenario, options);
+  // Asked before the first run: nobody wants to hear of it after an hour.
+  if (options.report !== undefined) checkFolder(options.report);
+  for (const note of scenario.notes) process.stderr.write(`note: ${note}\n`);
+  const result = compareWithProgress(scenario, seeds, simulator);
+  if (result === null) return;
+  if (options.report !== undefined) writeReport(options.report, result);
+  const text =
+    options.json === true
+      ? `${JSON.stringify(result.json, null, 2)}\n`
+      : textReport(result, process.stdout.columns ?? PLAIN_COLUMNS, createPaint(isColored()));
+  process.stdout.write(text);
+}
+
+/**
+ * @returns `null` when a system could not run the scenario: that has been said, and the code set.
+ */
+function compareWithProgress(
+  scenario: Scenario,
+  seeds: readonly number[],
+  simulator: Simulator,
+): CompareResult | null {
+  const progress = new ProgressLine({
+    isTerminal: process.stderr.isTTY === true,
+    widthColumns: process.stderr.columns ?? PLAIN_COLUMNS,
+    nowMs: () => performance.now(),
+    write: (text) => process.stderr.write(text),
+  });
+  try {
+    return compare(scenario, { simulator, seeds, onProgress: (state) => progress.update(state) });
+  } catch (error) {
+    // The same code from a reader means an unknown name: only here it is a run that failed.
+    if (!(error instanceof EmaError) || error.code !== "E_SYSTEM") throw error;
+    progress.finish();
+    process.stderr.write(`ema: ${error.message}\n`);
+    process.exitCode = EXIT.systemFailed;
+    return null;
+  } finally {
+    progress.finish();
+  }
+}
+
+/** @throws EmaError on options that miss or contradict each other, and on bad files. */
+function scenarioOf(path: string | undefined, options: RawOptions): Scenario {
+  const inputs = { set: options.set ?? [], traces: options.trace ?? [] };
+  const { server, model } = options;
+  let scenario: Scenario;
+  if (path !== undefined) {
+    for (const name of ["server", "model"] as const) {
+      if (options[name] === undefined) continue;
+      throw argumentError(`--${name} does not go with a scenario, which says it itself`);
+    }
+    scenario = readScenario(path, inputs);
+  } else {
+    const missing = (["server", "model"] as const).filter((name) => options[name] === undefined);
+    if (server === undefined || model === undefined) {
+      const names = missing.map((name) => `--${name}`).join(" and ");
+      throw argumentError(`compare: ${names} missing; expected a scenario file, or both`);
+    }
+    scenario = quickScenario({ server, model, ...inputs });
+  }
+  if (options.systems === undefined) return scenario;
+  return { ...scenario, systems: systemsByName(scenario, options.systems.split(",")) };
+}
+
+/** Consecutive seeds from the first. */
+function seedsOf(scenario: Scenario, options: RawOptions): number[] {
+  const first =
+    options.seed === undefined
+      ? scenario.seed
+      : wholeNumber("--seed", options.seed, 0, Number.MAX_SAFE_INTEGER - REPEAT_MAX);
+  const isGenerated = scenario.engines.some((engine) => engine.isGenerated);
+  const count =
+    options.repeat === undefined
+      ? isGenerated
+        ? GENERATED_REPEAT
+        : TRACE_REPEAT
+      : wholeNumber("--repeat", options.repeat, 1, REPEAT_MAX);
+  return Array.from({ length: count }, (_, index) => first + index);
+}
+
+function checkFolder(path: string): void {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
+}
+
+function writeReport(path: string, result: CompareResult): void {
+  const text = htmlReport(result);
+  try {
+    writeFileSync(path, text);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
+  process.stderr.write(`note: wrote ${path}\n`);
+}
+
+function unwritable(path: string, cause: unknown): EmaError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new EmaError("E_FILE", `--report ${path}: cannot be written (${reason})`, { cause });
+}
+
+/** Digits only: `1e3`, `3.5`, `NaN`, `-1` and the empty text are all refused. */
+function wholeNumber(option: string, text: string, least: number, most: number): number {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (!(value >= least && value <= most)) {
+    throw argumentError(
+      `${option} ${JSON.stringify(text)}: expected a whole number from ${least} to ${most}`,
+    );
+  }
+  return value;
+}
+
+function append(value: string, previous: readonly string[] | undefined): readonly string[] {
+  return [...(previous ?? []), value];
+}
+
+function argumentError(message: string): EmaError {
+  return new EmaError("E_ARGUMENT", message);
+}
+
+/** A terminal that shows colours, and a user who did not ask for none (no-color.org). */
+function isColored(): boolean {
+  const { NO_COLOR, TERM } = process.env;
+  const isUnwanted = (NO_COLOR !== undefined && NO_COLOR !== "") || TERM === "dumb";
+  return process.stdout.isTTY === true && !isUnwanted;
+}
