@@ -11,6 +11,7 @@ import { gemmNs } from "../src/hardware/gemm-cost.ts";
 import { createCostModel, findGpu, findModel, type ModelShape } from "../src/hardware/index.ts";
 import { tablePrefillNs } from "../src/hardware/prefill-attention.ts";
 import type { MeasuredGpu, MeasuredRows } from "./calibrate-boil.ts";
+import { readVidurLayer } from "./calibrate-read.ts";
 
 /** Models' products are at least this wide; smaller ones are launch time alone. */
 const GEMM_SIZE_MIN = 1024;
@@ -66,7 +67,9 @@ export function decodeErrors(
   return errors;
 }
 
-/** The finished model against rows of the KV heads of Qwen3-32B: what rising and the grid change. */
+/**
+ * The finished model against rows of the KV heads of Qwen3-32B: what rising and the grid change.
+ */
 export function decodeModelErrors(gpu: MeasuredGpu, rows: MeasuredRows): number[] {
   const model = findModel("Qwen3-32B");
   const cost = createCostModel(findGpu(gpu.gpuName), model);
@@ -101,7 +104,37 @@ export function prefillErrors(
   return errors;
 }
 
-/** The tables for a hold-out: without the KV heads that are asked for, or with every second point. */
+export interface LayerComparison {
+  readonly gpuName: string;
+  readonly modelName: string;
+  /** Path below vidur's folder of shared data. */
+  readonly file: string;
+}
+
+/** vidur (MIT, commit 7d47513) measured these with older kernels and another harness. */
+export const LAYER_COMPARISONS: readonly LayerComparison[] = [
+  { gpuName: "a100-80g", modelName: "Llama-3-8B", file: "a100/mlp_Meta-Llama-3-8B.csv" },
+  { gpuName: "a100-80g", modelName: "Llama-2-70B", file: "a100/mlp_Llama-2-70b-hf.csv" },
+  { gpuName: "h100", modelName: "CodeLlama-34B", file: "h100/mlp_CodeLlama-34b-Instruct-hf.csv" },
+  { gpuName: "h100", modelName: "Llama-2-70B", file: "h100/mlp_Llama-2-70b-hf.csv" },
+];
+
+/** A whole layer's linear part against a source that no calibration file is made from. */
+export function layerErrors(
+  comparison: LayerComparison,
+  file: string,
+  tokensMin: number,
+  tokensMax: number,
+): number[] {
+  const cost = createCostModel(findGpu(comparison.gpuName), findModel(comparison.modelName));
+  return readVidurLayer(file)
+    .filter((row) => row.tokens >= tokensMin && row.tokens <= tokensMax)
+    .map((row) => cost.linearLayerNs(row.tokens) / 1000 / (row.productsUs + row.elementwiseUs) - 1);
+}
+
+/**
+ * The tables for a hold-out: without the KV heads that are asked for, or with every second point.
+ */
 function thin(calibration: Calibration, kind: DecodeHoldOut): Calibration {
   let { decode } = calibration.attention;
   if (kind === "other KV heads") decode = decode.filter((table) => table.kvHeads === 8);

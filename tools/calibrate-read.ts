@@ -1,7 +1,8 @@
 /**
  * Reads the measured tables of aiconfigurator that the calibration files are boiled down from.
  *
- * Called by tools/calibrate.ts and by the tests of held-out points. Knows the columns, not the model.
+ * Called by tools/calibrate.ts and by the tests of held-out points. Knows the columns, not the
+ * model.
  */
 
 import { readFileSync } from "node:fs";
@@ -27,7 +28,17 @@ export interface AttentionRow {
   readonly us: number;
 }
 
+/** Kernel times of one layer's products and element-wise kernels, from an independent source. */
+export interface LayerRow {
+  readonly tokens: number;
+  readonly productsUs: number;
+  readonly elementwiseUs: number;
+}
+
 type Row = Readonly<Record<string, string>>;
+
+const VIDUR_PRODUCTS = ["attn_pre_proj", "attn_post_proj", "mlp_up_proj", "mlp_down_proj"];
+const VIDUR_ELEMENTWISE = ["input_layernorm", "post_attention_layernorm", "attn_rope", "mlp_act"];
 
 export function readGemm(folder: string): GemmRow[] {
   return readRows(join(folder, "gemm_bf16.csv")).map((row) => ({
@@ -50,6 +61,19 @@ export function readPrefill(folder: string): AttentionRow[] {
   return readRows(join(folder, "attention_prefill.csv"))
     .filter((row) => row["kernel_source"]!.startsWith("vllm_flash_attn"))
     .map((row) => attentionRow(row, "isl"));
+}
+
+/** vidur's mlp.csv, without tensor parallelism; times there are milliseconds. */
+export function readVidurLayer(file: string): LayerRow[] {
+  const sumUs = (row: Row, kernels: readonly string[]): number =>
+    kernels.reduce((sum, kernel) => sum + Number(row[`time_stats.${kernel}.median`]) * 1000, 0);
+  return readRows(file)
+    .filter((row) => row["num_tensor_parallel_workers"] === "1")
+    .map((row) => ({
+      tokens: Number(row["num_tokens"]),
+      productsUs: sumUs(row, VIDUR_PRODUCTS),
+      elementwiseUs: sumUs(row, VIDUR_ELEMENTWISE),
+    }));
 }
 
 function attentionRow(row: Row, tokensColumn: string): AttentionRow {

@@ -5,6 +5,7 @@
  * calibration files do not contain: other shapes, other batches, other numbers of query heads.
  */
 
+import { join } from "node:path";
 import { calibrationOf } from "../src/hardware/calibration/catalogue.ts";
 import { createCostModel, findGpu, findModel, kvMemoryBytes } from "../src/hardware/index.ts";
 import { MEASURED_GPUS, type MeasuredRows } from "./calibrate-boil.ts";
@@ -13,10 +14,14 @@ import {
   decodeErrors,
   decodeModelErrors,
   gemmErrors,
+  LAYER_COMPARISONS,
+  layerErrors,
   prefillErrors,
 } from "./calibrate-held-out.ts";
 
-/** The static steps of a saturated borrower whose times are published with B, F and 3 ms of host. */
+/**
+ * The static steps of a saturated borrower whose times are published with B, F and 3 ms of host.
+ */
 const DECODE_STEPS = [
   { gpuName: "a100-40g", modelName: "OPT-13B", context: 512 },
   { gpuName: "a100-40g", modelName: "OPT-13B", context: 1024 },
@@ -76,33 +81,47 @@ export function decodeStep(gpuName: string, modelName: string, context: number):
   };
 }
 
-export function printReport(rows: MeasuredRows): void {
-  console.log("Relative errors at held-out points (mean of absolute values, mean, 95th percentile)");
+/** @param dataFolder shared data: the folder of aiconfigurator and vidur. */
+export function printReport(rows: MeasuredRows, dataFolder: string): void {
+  console.log("Relative errors at held-out points: mean of |error|, mean, 95th percentile");
   for (const measured of MEASURED_GPUS) {
     const { calibration } = calibrationOf(findGpu(measured.gpuName))!;
     const name = measured.gpuName.padEnd(9);
-    printErrors(`${name} GEMM, other n, k or m`, summarise(gemmErrors(measured, calibration, rows)));
+    const products = gemmErrors(measured, calibration, rows);
+    printErrors(`${name} GEMM, other n, k or m`, summarise(products));
     for (const kind of ["other query heads", "other KV heads", "between grid points"] as const) {
       const errors = decodeErrors(measured, calibration, rows, kind);
       printErrors(`${name} decode, ${kind}`, summarise(errors));
     }
     printErrors(`${name} decode, as a model asks`, summarise(decodeModelErrors(measured, rows)));
-    printErrors(`${name} prefill, other heads`, summarise(prefillErrors(measured, calibration, rows)));
+    const prompts = prefillErrors(measured, calibration, rows);
+    printErrors(`${name} prefill, other KV heads`, summarise(prompts));
   }
+  for (const comparison of LAYER_COMPARISONS) {
+    const file = join(dataFolder, "vidur", comparison.file);
+    const name = `${comparison.gpuName.padEnd(9)} ${comparison.modelName} layer, vidur`;
+    printErrors(`${name}, <= 64`, summarise(layerErrors(comparison, file, 1, 64)));
+    printErrors(`${name}, 512-4096`, summarise(layerErrors(comparison, file, 512, 4096)));
+  }
+  printDecodeSteps();
+}
+
+function printDecodeSteps(): void {
   console.log("\nDecode steps with KV memory full, milliseconds");
   console.log(
-    "gpu       model         context  seqs linear  attn  head  host  step | closed form at B | GB/s",
+    "gpu       model         context  seqs linear  attn  head  host  step " +
+      "| closed form at B | GB/s",
   );
   for (const { gpuName, modelName, context } of DECODE_STEPS) {
     const step = decodeStep(gpuName, modelName, context);
     const cells = [step.linearMs, step.attentionMs, step.headMs, step.hostMs, step.stepMs];
-    const ratio = (step.stepMs / step.closedFormMs - 1) * 100;
+    const excess = (step.stepMs / step.closedFormMs - 1) * 100;
+    const closedForm = `${step.closedFormMs.toFixed(2)} (step +${excess.toFixed(1)} %)`;
     console.log(
       `${gpuName.padEnd(9)} ${modelName.padEnd(13)} ${String(context).padStart(7)} ` +
         `${step.sequences.toFixed(1).padStart(5)} ` +
         `${cells.map((cell) => cell.toFixed(2).padStart(5)).join(" ")} | ` +
-        `${step.closedFormMs.toFixed(2)} (${ratio >= 0 ? "+" : ""}${ratio.toFixed(1)} %)`.padEnd(17) +
-        `| ${(step.achievedBytesPerSecond / 1e9).toFixed(0)}`,
+        `${closedForm.padEnd(20)} | ${(step.achievedBytesPerSecond / 1e9).toFixed(0)}`,
     );
   }
 }
@@ -110,7 +129,7 @@ export function printReport(rows: MeasuredRows): void {
 function printErrors(what: string, summary: ErrorSummary): void {
   const percent = (share: number): string => `${(share * 100).toFixed(1).padStart(6)} %`;
   console.log(
-    `  ${what.padEnd(38)} ${String(summary.count).padStart(6)} points ` +
+    `  ${what.padEnd(46)} ${String(summary.count).padStart(6)} points ` +
       `${percent(summary.meanAbsolute)} ${percent(summary.mean)} ${percent(summary.p95)}`,
   );
 }

@@ -30,7 +30,7 @@ const rows = {
   prefill: readPrefill(folder),
 };
 if (options.report) {
-  printReport(rows);
+  printReport(rows, options.data);
 } else {
   const source = sourceOf(readFileSync(join(folder, "SOURCE.txt"), "utf8"));
   for (const gpu of MEASURED_GPUS) {
@@ -99,7 +99,8 @@ function attentionModule(calibration: Calibration): string {
     "  decode: [",
   ];
   for (const table of calibration.attention.decode) {
-    lines.push("    {", `      isMultiHead: ${table.isMultiHead},`, `      kvHeads: ${table.kvHeads},`);
+    lines.push("    {", `      isMultiHead: ${table.isMultiHead},`);
+    lines.push(`      kvHeads: ${table.kvHeads},`);
     lines.push("      batch: DECODE_BATCH,", "      context: DECODE_CONTEXT,");
     lines.push(...list("us", table.us, 6), "    },");
   }

@@ -23,7 +23,9 @@ export interface CostModel {
   linearLayerNs(tokens: number): number;
   /** Final norm and vocabulary head for the `sequences` that get a token from this step. */
   headNs(sequences: number): number;
-  /** Attention of ONE layer: `sequences` query tokens that read `contextTokens` KV tokens together. */
+  /**
+   * Attention of ONE layer: `sequences` query tokens that read `contextTokens` KV tokens together.
+   */
   decodeAttentionLayerNs(sequences: number, contextTokens: number): number;
   /** Attention of ONE layer: a chunk of one prompt over itself and `pastTokens` before it. */
   prefillAttentionLayerNs(chunkTokens: number, pastTokens: number): number;

@@ -24,7 +24,9 @@ export function describeSources(
     {
       part: "head",
       kind: "roofline",
-      note: "No table has a vocabulary head: its weights and logits at achieved HBM bandwidth, or its FLOPs where they take longer.",
+      note:
+        "No table has a vocabulary head: its weights and logits at achieved HBM bandwidth, or " +
+        "its FLOPs where they take longer.",
     },
     {
       part: "host",

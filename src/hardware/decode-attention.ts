@@ -1,11 +1,11 @@
 /**
  * What attention of one layer costs when every sequence has one query token.
  *
- * Built once per GPU and model by tabulated-cost-model.ts. The kernel splits work by sequence and KV
- * head, so a batch of b sequences with h KV heads costs what b * h / 8 sequences with 8 do: models
- * with more KV heads than were measured are read off that way, and other head sizes as contexts of
- * the same bytes. Measured points lie at powers of two of batch and context, hence at powers of two
- * of batch and total context, which is the grid here:
+ * Built once per GPU and model by tabulated-cost-model.ts. The kernel splits work by sequence and
+ * KV head, so a batch of b sequences with h KV heads costs what b * h / 8 sequences with 8 do:
+ * models with more KV heads than were measured are read off that way, and other head sizes as
+ * contexts of the same bytes. Measured points lie at powers of two of batch and context, hence at
+ * powers of two of batch and total context, which is the grid here:
  *
  *        total KV tokens  1  2  4 ... 2^24
  *   sequences   1         .  .  .
@@ -38,7 +38,9 @@ const MEASURED_KV_HEADS_MAX = 8;
 const ROOFLINE_FIXED_NS = 9300;
 const ROOFLINE_SEQUENCE_NS = 280;
 
-/** @returns (DECODE_ROWS, DECODE_COLUMNS) nanoseconds: 2^row sequences, 2^column KV tokens in all. */
+/**
+ * @returns (DECODE_ROWS, DECODE_COLUMNS) nanoseconds: 2^row sequences, 2^column KV tokens in all.
+ */
 export function buildDecodeGrid(
   gpu: Gpu,
   model: ModelShape,

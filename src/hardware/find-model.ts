@@ -1,8 +1,8 @@
 /**
  * From what a user wrote to a model: a catalogue name, or the path of a Hugging Face config.json.
  *
- * Called by the scenario reader and the command line. The only file of this layer that reads a file,
- * once, whole. A text is a path when it names something that exists, or ends in `.json`.
+ * Called by the scenario reader and the command line. The only file of this layer that reads a
+ * file, once, whole. A text is a path when it names something that exists, or ends in `.json`.
  */
 
 import { readFileSync, statSync } from "node:fs";
@@ -54,8 +54,8 @@ export function kvMemoryBytes(gpu: Gpu, model: ModelShape): number {
   if (bytes < model.kvBytesPerToken) {
     throw new EmaError(
       "E_MODEL_FIT",
-      `model ${model.name} does not fit ${gpu.name}: weights ${formatBytes(model.weightBytes)} and ` +
-        `a reserve of ${formatBytes(RESERVE_BYTES)} leave no KV memory of 0.9 x ` +
+      `model ${model.name} does not fit ${gpu.name}: weights ${formatBytes(model.weightBytes)} ` +
+        `and a reserve of ${formatBytes(RESERVE_BYTES)} leave no KV memory of 0.9 x ` +
         `${formatBytes(gpu.hbmBytes)} = ${formatBytes(usable)}`,
     );
   }

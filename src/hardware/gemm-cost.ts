@@ -1,8 +1,8 @@
 /**
  * How long one bf16 matrix product takes: a measured ratio times a roofline.
  *
- * Called by linear-layer.ts for a model's four products, and by head-cost.ts. Interpolating ratios
- * (0.7 to 1.5 everywhere) over the logarithms of n and k works where interpolating times, which span
+ * Called by linear-layer.ts for a model's four products. Interpolating ratios (98 % of them lie
+ * between 0.57 and 1.53) over the logarithms of n and k works where interpolating times, which span
  * five decades, does not. Outside the table the nearest edge's ratio holds.
  *
  * Invariant: results are positive and finite for positive sizes.
@@ -46,7 +46,10 @@ function ratioAt(table: GemmTable, mIndex: number, n: number, k: number): number
   return mix(low, high, nAt.share);
 }
 
-/** A hole takes the ratio of the nearest m that was measured for the same shape, else of a smaller n. */
+/**
+ * A hole takes the ratio of the nearest m that was measured for the same shape, else of a smaller
+ * n.
+ */
 function measuredRatio(
   table: GemmTable,
   nIndex: number,

@@ -1,9 +1,9 @@
 /**
  * The GPUs that EMA knows, each figure with its source.
  *
- * Read by server.ts (names in scenarios) and by the calibration catalogue. Sizes are decimal. "Share"
- * below is achieved over data sheet; the shares of the SXM boards come from measured tables
- * (aiconfigurator, commit 095f58a: GEMMs that only read weights, and decode attention).
+ * Read by server.ts (names in scenarios) and by the calibration catalogue. Sizes are decimal.
+ * "Share" below is achieved over data sheet; the shares of the SXM boards come from measured
+ * tables (aiconfigurator, commit 095f58a: GEMMs that only read weights, and decode attention).
  *
  * Invariant: names are lower case and unique; SXM boards have NVLink, PCIe cards here have none.
  */

@@ -2,8 +2,8 @@
  * A model's shape from a Hugging Face config.json.
  *
  * Called by find-model.ts with the file's text; it does no I/O. Defaults are those of the families'
- * own configuration classes in transformers: what is absent there has the same meaning here. Nothing
- * is guessed for families that are not listed: a wrong weight size is a wrong capacity.
+ * own configuration classes in transformers: what is absent there has the same meaning here.
+ * Nothing is guessed for families that are not listed: a wrong weight size is a wrong capacity.
  *
  * Invariant: a shape that is returned has positive integers throughout.
  */
@@ -86,7 +86,9 @@ export function readHuggingFaceConfig(file: string, text: string): ModelShape {
   });
 }
 
-/** Reads one key at a time; messages name the file, the key, what was found and what was expected. */
+/**
+ * Reads one key at a time; messages name the file, the key, what was found and what was expected.
+ */
 class ConfigReader {
   readonly #file: string;
   readonly #config: Config;
@@ -186,7 +188,9 @@ function refuseUnsupported(file: string, modelType: string, config: Config): voi
   }
 }
 
-/** Qwen's configs carry a window that is switched off, and a window as long as the context is none. */
+/**
+ * Qwen's configs carry a window that is switched off, and a window as long as the context is none.
+ */
 function hasWindow(config: Config): boolean {
   const window = config["sliding_window"];
   if (!isCount(window) || config["use_sliding_window"] === false) return false;
@@ -206,7 +210,7 @@ function readHeadDim(reader: ConfigReader, hidden: number, heads: number): numbe
   const given = reader.positiveOr("head_dim", LIMITS.width, 0);
   if (given > 0) return given;
   if (hidden % heads !== 0) {
-    throw reader.refuse("head_dim", `it to be given, as hidden_size ${hidden} / ${heads} is broken`);
+    throw reader.refuse("head_dim", `it given, as hidden_size ${hidden} / ${heads} is not whole`);
   }
   return hidden / heads;
 }

@@ -21,8 +21,8 @@ export const LINEAR_TOKENS_MAX = 4096;
 
 /**
  * Two norms of 2.42 us, rotary embedding 2.71 and activation 2.68, at one token: RTX PRO 6000 with
- * vLLM 0.19, LLMServingSim's dense table of Llama-3.1-8B (commit 5daddb2). Launch time dominates, so
- * it is taken over to all boards.
+ * vLLM 0.19, LLMServingSim's dense table of Llama-3.1-8B (commit 5daddb2). Launch time dominates,
+ * so it is taken over to all boards.
  */
 const ELEMENTWISE_FIXED_NS = 10_200;
 
@@ -64,9 +64,9 @@ export function buildLinearTable(
   const scaled = choice && scaleGemmTable(choice.calibration.gemm, choice.bandwidthRatio);
   for (let index = 0; index < nodes.length; index++) {
     for (const [n, k] of products) {
-      nodes[index] =
-        nodes[index]! +
-        (scaled === null ? rooflineNs(roofline, GEMM_M[index]!, n, k) : gemmNs(scaled, index, n, k));
+      const m = GEMM_M[index]!;
+      const ns = scaled === null ? rooflineNs(roofline, m, n, k) : gemmNs(scaled, index, n, k);
+      nodes[index] = nodes[index]! + ns;
     }
   }
   makeRising(nodes);

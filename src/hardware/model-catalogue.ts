@@ -1,10 +1,10 @@
 /**
  * Models by name: the dense ones with their dimensions, the others with why they are refused.
  *
- * Read by find-model.ts. Dimensions are those of the models' published config.json files. Parameters
- * follow the convention of the published sizes these rows were checked against: biases of queries,
- * keys and values (Qwen 1 and 2.5) and norms of queries and keys (Qwen3, but for Qwen3-4B) are not
- * counted, less than 0.003 % of the weights.
+ * Read by find-model.ts. Dimensions are those of the models' published config.json files.
+ * Parameters follow the convention of the published sizes these rows were checked against: biases
+ * of queries, keys and values (Qwen 1 and 2.5) and norms of queries and keys (Qwen3, but for
+ * Qwen3-4B) are not counted, less than 0.003 % of the weights.
  *
  * Invariant: names are unique, blind to case, over both lists.
  */

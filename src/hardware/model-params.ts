@@ -32,7 +32,9 @@ export interface ModelDimensions {
   readonly vocab: number;
   readonly isTied: boolean;
   readonly contextTokensMax: number;
-  /** Parameters of one layer's vectors that the family does not always have: biases, q and k norms. */
+  /**
+   * Parameters of one layer's vectors that the family does not always have: biases, q and k norms.
+   */
   readonly layerVectorParams: number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The shape of a dense decoder: enough to count its bytes and its FLOPs.
  *
- * Rows live in model-catalogue.ts; hugging-face-config.ts reads the same from a config.json. Weights
- * are bf16.
+ * Rows live in model-catalogue.ts; hugging-face-config.ts reads the same from a config.json.
+ * Weights are bf16.
  */
 
 export interface ModelShape {

@@ -1,10 +1,11 @@
 /**
  * Makes measured times rise: a larger piece of work never takes less time.
  *
- * Called when a cost model is built. Measured tables dip where another kernel is chosen or a wave of
- * thread blocks fills up; a planner that compares two batches must not see that. Isotonic regression
- * moves the points least (pool adjacent violators; in two dimensions Dykstra's alternating
- * projections, Dykstra 1983), on logarithms, so that it is relative error that is kept small.
+ * Called when a cost model is built. Measured tables dip where another kernel is chosen or a wave
+ * of thread blocks fills up; a planner that compares two batches must not see that. Isotonic
+ * regression moves the points least (pool adjacent violators; in two dimensions Dykstra's
+ * alternating projections, Dykstra 1983), on logarithms, so that it is relative error that is kept
+ * small.
  *
  * Invariant: results are positive and non-decreasing along each axis.
  */

@@ -98,9 +98,9 @@ function promptNs(table: PrefillTable, tokens: number): number {
   const low = table.tokens[index]!;
   const high = table.tokens[index + 1]!;
   const share = (tokens - low) / (high - low);
-  const lowNs = table.us[index]! / low;
-  const highNs = table.us[index + 1]! / high;
+  const lowUs = table.us[index]!;
+  const highUs = table.us[index + 1]!;
   // Below 32 tokens a prompt costs its launch; time per token would bend the wrong way there.
-  if (high <= 32) return (table.us[index]! + (table.us[index + 1]! - table.us[index]!) * share) * 1000;
-  return (lowNs + (highNs - lowNs) * share) * tokens * 1000;
+  if (high <= 32) return (lowUs + (highUs - lowUs) * share) * 1000;
+  return (lowUs / low + (highUs / high - lowUs / low) * share) * tokens * 1000;
 }

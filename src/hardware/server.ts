@@ -1,8 +1,9 @@
 /**
  * Servers by short name or by parts: which GPU reaches which, and how fast.
  *
- * Called by the scenario reader, which does the YAML. It does not know what travels on a path. Every
- * path is one way and is at most its GPU's port wide; the port is shared by all paths of that GPU.
+ * Called by the scenario reader, which does the YAML. It does not know what travels on a path.
+ * Every path is one way and is at most its GPU's port wide; the port is shared by all paths of
+ * that GPU.
  *
  *   4xa100-40g          NVSwitch: each pair at port rate
  *   4xa100-40g-mesh     direct links: the board's links dealt out evenly to its peers
@@ -166,9 +167,10 @@ function customPaths(name: string, count: number, links: readonly CustomLink[]):
 
 function unknownServer(text: string, wanted: string): EmaError {
   const count = /^(\d+)x/.exec(wanted)?.[1] ?? "4";
-  const names = GPU_NAMES.flatMap((gpu) => [`${count}x${gpu}`]);
+  const names = GPU_NAMES.map((gpu) => `${count}x${gpu}`);
   return new EmaError(
     "E_SERVER",
-    `unknown server "${text}", expected <n>x<gpu>[-switch|-mesh|-pcie]${suggestNames(wanted, names)}`,
+    `unknown server "${text}", expected <n>x<gpu>[-switch|-mesh|-pcie]` +
+      suggestNames(wanted, names),
   );
 }

@@ -1,8 +1,8 @@
 /**
  * A server: its GPUs and the paths between them.
  *
- * Built from a short name or a server.yaml (server.ts). The pool asks it for distance, the cost model
- * for bandwidth. Each GPU has one ingress and one egress port that all its paths share.
+ * Built from a short name or a server.yaml (server.ts). The pool asks it for distance, the cost
+ * model for bandwidth. Each GPU has one ingress and one egress port that all its paths share.
  */
 
 import type { Gpu } from "./gpu.ts";
@@ -19,7 +19,10 @@ export interface Topology {
   readonly name: string;
   readonly wiring: Wiring;
   readonly gpus: readonly Gpu[];
-  /** Indexed source * gpus.length + target; `null` where there is no peer path (and on the diagonal). */
+  /**
+   * Indexed source * gpus.length + target; `null` where there is no peer path (and on the
+   * diagonal).
+   */
   readonly paths: readonly (Path | null)[];
 }
 
