@@ -20,7 +20,7 @@ export class IngressPort {
   arriveNs = 0;
   /** From when the port could work on them: laying the step again from that group starts here. */
   fromNs = 0;
-  /** Time remote reads were under way, of groups taken so far. */
+  /** Time remote reads were under way for the group taken last: its copies, then its reads. */
   busyNs = 0;
   #isStaged = false;
   #isInFlight = false;
@@ -63,8 +63,8 @@ export class IngressPort {
   /** The compute wants the group at hand. @returns how long it waits. */
   take(wantedNs: number): number {
     this.#isInFlight = false;
+    this.busyNs = this.#copyBusyNs;
     if (!this.#isStaged) return 0;
-    this.busyNs += this.#copyBusyNs;
     return Math.max(this.arriveNs - wantedNs, 0);
   }
 

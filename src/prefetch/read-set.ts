@@ -136,8 +136,14 @@ export class ReadSet {
   rebalance(targetStagedBytes: Float64Array): void {
     for (let source = 0; source < this.#sourceCount; source++) {
       const targetBytes = targetStagedBytes[source]!;
-      if (this.stagedBytes[source]! < targetBytes) this.#stageMore(source, targetBytes);
-      else if (this.stagedBytes[source]! > targetBytes) this.#stageLess(source, targetBytes);
+      // A large access may overshoot and leave room for a small one on the other side. Each move
+      // comes strictly nearer, so this ends.
+      let settled: number;
+      do {
+        settled = this.#version;
+        if (this.stagedBytes[source]! < targetBytes) this.#stageMore(source, targetBytes);
+        else if (this.stagedBytes[source]! > targetBytes) this.#stageLess(source, targetBytes);
+      } while (this.#version !== settled);
     }
   }
 

@@ -32,6 +32,11 @@ import { IngressPort } from "./ingress-port.ts";
 import type { StepCompute } from "./step-compute.ts";
 import { StepLoads, type RemoteReads } from "./step-loads.ts";
 
+const NO_COPIES = 0;
+const HIT = 1;
+const LATE = 2;
+const MISS = 3;
+
 /** One step's question; the caller owns and reuses it. */
 export interface TimelineInput extends RemoteReads {
   /** The step's start; with firstGroup > 0, the end of group firstGroup - 1. */
@@ -81,13 +86,14 @@ export class StepTimeline {
 
   #groupCount = 0;
   #stepStartNs = 0;
-  /** (groups + 1) sums over the groups before: what a second `lay` continues from. */
-  readonly #waitNs: Float64Array;
-  readonly #busyNs: Float64Array;
-  readonly #localNs: Float64Array;
-  readonly #hits: Uint16Array;
-  readonly #lates: Uint16Array;
-  readonly #misses: Uint16Array;
+  /** (groups) what each group added to the totals, so that a second `lay` can keep a part. */
+  readonly #groupWaitNs: Float64Array;
+  readonly #groupBusyNs: Float64Array;
+  readonly #groupOutcome: Uint8Array;
+  /** The local step up to #laidGroup, and one layer of it from there on. */
+  #laidGroup = 0;
+  #localBaseNs = 0;
+  #localLayerNs = 0;
 
   readonly #loads = new StepLoads();
   readonly #port = new IngressPort();
@@ -98,28 +104,23 @@ export class StepTimeline {
   constructor(layersMax: number) {
     this.groupEndNs = new Float64Array(layersMax);
     this.copyFromNs = new Float64Array(layersMax);
-    this.#waitNs = new Float64Array(layersMax + 1);
-    this.#busyNs = new Float64Array(layersMax + 1);
-    this.#localNs = new Float64Array(layersMax + 1);
-    this.#hits = new Uint16Array(layersMax + 1);
-    this.#lates = new Uint16Array(layersMax + 1);
-    this.#misses = new Uint16Array(layersMax + 1);
+    this.#groupWaitNs = new Float64Array(layersMax);
+    this.#groupBusyNs = new Float64Array(layersMax);
+    this.#groupOutcome = new Uint8Array(layersMax);
   }
 
   /** Fills every public field. Allocates nothing. */
   lay(input: TimelineInput): void {
-    const { startNs, groupCount, compute } = input;
+    const { startNs, compute } = input;
     this.#begin(input);
+    this.#continueLocal(input);
     const isRemote = this.#loads.stagedBytes > 0 || this.#loads.directBytes > 0;
     const lastNs = isRemote ? this.#layRemote(input) : this.#layLocal(input);
-    this.#sumLocal(input);
+    const layersLeft = Math.max(input.layers - input.firstGroup * input.groupLayers, 0);
+    const localNs = this.#localBaseNs + layersLeft * this.#localLayerNs + compute.headNs;
     this.endNs = startNs + Math.round(lastNs + compute.headNs);
-    this.localEndNs = this.#stepStartNs + Math.round(this.#localNs[groupCount]! + compute.headNs);
-    this.waitNs = this.#waitNs[groupCount]!;
-    this.linkBusyNs = this.#busyNs[groupCount]!;
-    this.hits = this.#hits[groupCount]!;
-    this.lates = this.#lates[groupCount]!;
-    this.misses = this.#misses[groupCount]!;
+    this.localEndNs = this.#stepStartNs + Math.round(localNs);
+    this.#sumGroups(input.groupCount);
   }
 
   /**
@@ -143,11 +144,10 @@ export class StepTimeline {
     assert(groupCount <= this.groupEndNs.length, "timeline: more groups than it was built for");
     assert(firstGroup >= 0 && firstGroup <= groupCount, "timeline: first group out of range");
     assert(hbmSlowdown >= 1, "timeline: a slowdown below 1");
-    if (firstGroup === 0) {
-      this.#stepStartNs = startNs;
-    } else {
+    if (firstGroup > 0) {
       const endedNs = this.groupEndNs[firstGroup - 1]!;
       assert(startNs >= endedNs, () => `timeline: laid again at ${startNs}, before ${endedNs}`);
+      assert(firstGroup >= this.#laidGroup, "timeline: laid again from a group that is done for");
     }
     this.#groupCount = groupCount;
     this.#loads.weigh(input);
@@ -158,36 +158,39 @@ export class StepTimeline {
     this.#attentionNs = Math.max(hbmReadNs, directNs / hbmSlowdown);
   }
 
-  /** What the step would take locally, group by group; in the words of `#layLocal`. */
-  #sumLocal(input: TimelineInput): void {
-    const { firstGroup, groupCount, groupLayers, layers, compute } = input;
-    const layerNs = (compute.linearLayerNs + compute.attentionLayerNs) * input.hbmSlowdown;
-    const baseNs = firstGroup === 0 ? compute.hostNs : this.#localNs[firstGroup]!;
-    for (let group = firstGroup; group < groupCount; group++) {
-      const layersDone = Math.min((group + 1) * groupLayers, layers) - firstGroup * groupLayers;
-      this.#localNs[group + 1] = baseNs + layersDone * layerNs;
+  /** Moves the local step's base to the first group laid, and weighs a layer from there on. */
+  #continueLocal(input: TimelineInput): void {
+    const { startNs, firstGroup, groupLayers, layers, compute } = input;
+    if (firstGroup === 0) {
+      this.#stepStartNs = startNs;
+      this.#localBaseNs = compute.hostNs;
+    } else {
+      const layersDone = Math.min(firstGroup * groupLayers, layers) - this.#laidGroup * groupLayers;
+      this.#localBaseNs += layersDone * this.#localLayerNs;
     }
+    this.#laidGroup = firstGroup;
+    const localNs = compute.linearLayerNs + compute.attentionLayerNs;
+    this.#localLayerNs = localNs * input.hbmSlowdown;
   }
 
   /** The shortcut: nothing crosses the port. @returns the last group's end after startNs. */
   #layLocal(input: TimelineInput): number {
     const { startNs, firstGroup, groupCount, groupLayers, layers, compute } = input;
+    const { groupEndNs, copyFromNs } = this;
     const layerNs = (this.#linearNs + this.#attentionNs) * input.hbmSlowdown;
     const baseNs = firstGroup === 0 ? compute.hostNs : 0;
     let endNs = 0;
     let slotFreeNs = 0;
     for (let group = firstGroup; group < groupCount; group++) {
       const layersDone = Math.min((group + 1) * groupLayers, layers) - firstGroup * groupLayers;
-      this.copyFromNs[group] = startNs + slotFreeNs;
+      copyFromNs[group] = startNs + slotFreeNs;
       slotFreeNs = endNs;
       endNs = baseNs + layersDone * layerNs;
-      this.groupEndNs[group] = startNs + Math.round(endNs);
-      this.#waitNs[group + 1] = this.#waitNs[group]!;
-      this.#busyNs[group + 1] = this.#busyNs[group]!;
-      this.#hits[group + 1] = this.#hits[group]!;
-      this.#lates[group + 1] = this.#lates[group]!;
-      this.#misses[group + 1] = this.#misses[group]!;
+      groupEndNs[group] = startNs + Math.round(endNs);
     }
+    this.#groupWaitNs.fill(0, firstGroup, groupCount);
+    this.#groupBusyNs.fill(0, firstGroup, groupCount);
+    this.#groupOutcome.fill(NO_COPIES, firstGroup, groupCount);
     if (firstGroup < groupCount) this.nextAheadFromNs = startNs + Math.round(slotFreeNs);
     return endNs;
   }
@@ -195,6 +198,7 @@ export class StepTimeline {
   /** The replay. @returns the last group's end after startNs. */
   #layRemote(input: TimelineInput): number {
     const { startNs, firstGroup, groupCount, groupLayers, layers, compute } = input;
+    const { groupEndNs, copyFromNs } = this;
     const port = this.#port;
     const { directNs } = this.#loads;
     const lastGroup = groupCount - 1;
@@ -210,10 +214,10 @@ export class StepTimeline {
     let endNs = 0;
     let idleNs = 0;
     for (let group = firstGroup; group < groupCount; group++) {
-      this.copyFromNs[group] = startNs + port.fromNs;
+      copyFromNs[group] = startNs + port.fromNs;
       const size = group === lastGroup ? lastLayers : groupLayers;
       const wantedNs = baseNs + layersDone * layerNs + size * linearNs + delayNs;
-      this.#count(group, wantedNs);
+      const outcome = this.#outcome(wantedNs);
       const waitNs = port.take(wantedNs);
       const attendNs = wantedNs + waitNs;
       const readNs = size * directNs;
@@ -224,9 +228,10 @@ export class StepTimeline {
       layersDone += size;
       delayNs += waitNs;
       endNs = baseNs + layersDone * layerNs + delayNs;
-      this.groupEndNs[group] = startNs + Math.round(endNs);
-      this.#waitNs[group + 1] = this.#waitNs[group]! + waitNs + size * prolongedNs;
-      this.#busyNs[group + 1] = this.#busyNs[firstGroup]! + port.busyNs;
+      groupEndNs[group] = startNs + Math.round(endNs);
+      this.#groupOutcome[group] = outcome;
+      this.#groupWaitNs[group] = waitNs + size * prolongedNs;
+      this.#groupBusyNs[group] = port.busyNs;
     }
     if (firstGroup < groupCount) {
       this.nextAheadFromNs = startNs + Math.round(Math.min(idleNs, endNs));
@@ -234,14 +239,31 @@ export class StepTimeline {
     return endNs;
   }
 
-  /** Whether the group's staged bytes are there, under way or not begun when they are wanted. */
-  #count(group: number, wantedNs: number): void {
-    const isStaged = this.#loads.stagedBytes > 0;
-    const isHit = isStaged && this.#port.arriveNs <= wantedNs;
-    const isLate = isStaged && !isHit && this.#port.beginNs < wantedNs;
-    const isMiss = isStaged && !isHit && !isLate;
-    this.#hits[group + 1] = this.#hits[group]! + (isHit ? 1 : 0);
-    this.#lates[group + 1] = this.#lates[group]! + (isLate ? 1 : 0);
-    this.#misses[group + 1] = this.#misses[group]! + (isMiss ? 1 : 0);
+  /** Whether the staged bytes at hand are there, under way or not begun when they are wanted. */
+  #outcome(wantedNs: number): number {
+    if (this.#loads.stagedBytes === 0) return NO_COPIES;
+    if (this.#port.arriveNs <= wantedNs) return HIT;
+    return this.#port.beginNs < wantedNs ? LATE : MISS;
+  }
+
+  #sumGroups(groupCount: number): void {
+    let waitNs = 0;
+    let busyNs = 0;
+    let hits = 0;
+    let lates = 0;
+    let misses = 0;
+    for (let group = 0; group < groupCount; group++) {
+      waitNs += this.#groupWaitNs[group]!;
+      busyNs += this.#groupBusyNs[group]!;
+      const outcome = this.#groupOutcome[group]!;
+      if (outcome === HIT) hits++;
+      else if (outcome === LATE) lates++;
+      else if (outcome === MISS) misses++;
+    }
+    this.waitNs = waitNs;
+    this.linkBusyNs = busyNs;
+    this.hits = hits;
+    this.lates = lates;
+    this.misses = misses;
   }
 }
