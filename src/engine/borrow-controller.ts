@@ -1,0 +1,214 @@
+/**
+ * Decides how many slices an engine asks for, and when it gives unused ones back.
+ *
+ * Called by the engine a few times a second between steps. Borrowing must pay: the amount is what
+ * scheduler/borrowing.ts finds best under today's rates; refusals are counted by reason. It knows
+ * predictions, not how blocks get there.
+ */
+
+import { engineId, NS_PER_SECOND, type EngineId } from "../base/index.ts";
+import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
+import type { Pool } from "../pool/index.ts";
+import { remoteBytesWanted, type Scheduler } from "../scheduler/index.ts";
+import type { LinkRates } from "./link-rates.ts";
+import type { RecallLadder } from "./recall-ladder.ts";
+import type { StepCost } from "./step-cost.ts";
+import type { StepPlanner } from "./step-planner.ts";
+
+export interface BorrowOptions {
+  readonly engineCount: number;
+  readonly ownSlices: number;
+  readonly borrowLimitSlices: number;
+  readonly tpotTargetNs: number;
+  readonly growthShare: number;
+  readonly maxSequences: number;
+}
+
+/** The most slices one request asks for; the rest is asked for at the next decision. */
+const REQUEST_SLICES_MAX = 64;
+/** Empty borrowed slices are kept for so long after memory was last short. */
+const KEEP_EMPTY_NS = NS_PER_SECOND;
+
+export class BorrowController {
+  readonly #options: BorrowOptions;
+  readonly #pool: Pool;
+  readonly #arena: Arena;
+  readonly #kv: KvCache;
+  readonly #scheduler: Scheduler;
+  readonly #rates: LinkRates;
+  readonly #cost: StepCost;
+  readonly #planner: StepPlanner;
+  readonly #ladder: RecallLadder;
+  #lastShortNs = -Infinity;
+
+  constructor(
+    options: BorrowOptions,
+    pool: Pool,
+    arena: Arena,
+    kv: KvCache,
+    scheduler: Scheduler,
+    rates: LinkRates,
+    cost: StepCost,
+    planner: StepPlanner,
+    ladder: RecallLadder,
+  ) {
+    this.#options = options;
+    this.#pool = pool;
+    this.#arena = arena;
+    this.#kv = kv;
+    this.#scheduler = scheduler;
+    this.#rates = rates;
+    this.#cost = cost;
+    this.#planner = planner;
+    this.#ladder = ladder;
+  }
+
+  decide(nowNs: number): void {
+    const wanted = this.#wantedSlices();
+    if (wanted <= 0) {
+      this.#returnUnused(nowNs);
+      return;
+    }
+    this.#lastShortNs = nowNs;
+    if (this.#arena.offeredSlices > 0) {
+      // An engine is lender or borrower: its own memory comes home before it asks for others'.
+      this.#arena.endLending(nowNs);
+      if (this.#arena.offeredSlices > 0) {
+        this.#arena.refusals.role++;
+        return;
+      }
+    }
+    if (this.#arena.recalls.length > 0) return;
+    this.#ask(wanted, nowNs);
+  }
+
+  /** Slices that running sequences' growth and the head of the queue need beyond what is held. */
+  #wantedSlices(): number {
+    const { scheduler, layout } = { scheduler: this.#scheduler, layout: this.#kv.layout };
+    if (!scheduler.isMemoryShort || scheduler.waiting.size === 0) return this.#growthSlices();
+    let blocks = scheduler.usedBlocks + scheduler.claimedBlocks;
+    blocks += this.#options.growthShare * scheduler.growthBlocks;
+    const depth = Math.min(scheduler.waiting.size, 256);
+    for (let position = 0; position < depth; position++) {
+      blocks += scheduler.waiting.tokensAt(position) / layout.blockTokens + 1;
+    }
+    return Math.ceil((blocks - this.#heldBlocks()) / layout.blocksPerSlice);
+  }
+
+  #growthSlices(): number {
+    if (!this.#scheduler.isMemoryShort) return 0;
+    return 1;
+  }
+
+  #heldBlocks(): number {
+    const { layout } = this.#kv;
+    const own = this.#options.ownSlices - this.#planner.ringSlices;
+    return (own + this.#arena.borrowedSlices) * layout.blocksPerSlice;
+  }
+
+  #ask(wanted: number, nowNs: number): void {
+    const obtainable = this.#pool.obtainable(this.#arena.engine);
+    const held = this.#arena.borrowedSlices;
+    const limit = this.#options.borrowLimitSlices;
+    if (held >= limit) {
+      this.#arena.refusals.limit++;
+      return;
+    }
+    const idleMax = Math.min(limit, held + obtainable.fromIdleLenders);
+    const target = this.#bestSlices(idleMax, this.#rates.portBytesPerSecond);
+    let count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
+    let allowRunning = false;
+    if (count <= 0 && obtainable.fromRunningLenders > 0 && target.bound !== "slo") {
+      count = Math.min(wanted, this.#runningSlices() - held, REQUEST_SLICES_MAX);
+      allowRunning = count > 0;
+      if (count <= 0) this.#arena.refusals["lender-share"]++;
+    } else if (count <= 0) {
+      this.#refuse(target.bound, idleMax > held, nowNs);
+    }
+    if (count > 0) this.#arena.borrow(Math.ceil(count), allowRunning, nowNs);
+  }
+
+  #refuse(bound: string, isIdleLeft: boolean, nowNs: number): void {
+    if (bound === "demand") return;
+    if (!isIdleLeft) {
+      // The pool knows why nothing can be had, and counts it.
+      this.#arena.borrow(1, false, nowNs);
+      return;
+    }
+    this.#arena.refusals[bound === "slo" ? "slo" : "does-not-pay"]++;
+  }
+
+  /** @returns how many borrowed slices are best if lenders can be read at `bytesPerSecond`. */
+  #bestSlices(slicesMax: number, bytesPerSecond: number): { slices: number; bound: string } {
+    const { layout } = this.#kv;
+    const sequences = Math.max(1, this.#scheduler.sequences.count);
+    const meanBlocks = (this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks) / sequences;
+    const growth = (this.#options.growthShare * this.#scheduler.growthBlocks) / sequences;
+    const sequenceBlocks = Math.max(1, meanBlocks + growth);
+    const tokensOf = (count: number): number => count * meanBlocks * layout.blockTokens;
+    const isForced = this.#mustBorrow();
+    const answer = remoteBytesWanted({
+      ownBytes: this.#options.ownSlices * layout.sliceBytes,
+      sequenceBytes: sequenceBlocks * layout.blockBytes,
+      sequencesMax: Math.min(this.#options.maxSequences, sequences + this.#scheduler.waiting.size),
+      remoteBytesMax: slicesMax * layout.sliceBytes,
+      tpotTargetNs: this.#options.tpotTargetNs,
+      forecast: (count, remoteBytes) =>
+        this.#planner.forecast(
+          this.#cost.decodeStep(count, tokensOf(count)),
+          remoteBytes,
+          bytesPerSecond,
+        ),
+    });
+    // A request larger than the engine's own memory is served for its own sake, not for throughput.
+    if (isForced) return { slices: slicesMax, bound: "limit" };
+    return { slices: Math.floor(answer.remoteBytes / layout.sliceBytes), bound: answer.bound };
+  }
+
+  #mustBorrow(): boolean {
+    const { waiting } = this.#scheduler;
+    const { blocksPerSlice, blockTokens } = this.#kv.layout;
+    const own = (this.#options.ownSlices - this.#planner.ringSlices) * blocksPerSlice;
+    if (waiting.size > 0 && waiting.tokensAt(0) / blockTokens + 1 > own) return true;
+    if (this.#scheduler.sequences.count !== 1) return false;
+    return this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks + 1 > own;
+  }
+
+  /** Slices worth having when every lender runs: what their shares carry within one step. */
+  #runningSlices(): number {
+    let bytesPerSecond = 0;
+    for (let other = 0; other < this.#options.engineCount; other++) {
+      if (engineId(other) === this.#arena.engine) continue;
+      if (this.#pool.idleSlices(engineId(other)) + this.#lentTo(engineId(other)) === 0) continue;
+      bytesPerSecond += this.#rates.sourceBytesPerSecond[other + 1]!;
+    }
+    const rate = Math.min(bytesPerSecond, this.#rates.portBytesPerSecond);
+    const most = Math.min(this.#options.borrowLimitSlices, this.#options.ownSlices);
+    return this.#bestSlices(most, rate).slices;
+  }
+
+  #lentTo(lender: EngineId): number {
+    return this.#pool.lentTo(lender, this.#arena.engine);
+  }
+
+  /** The engine has nothing to do: every empty borrowed slice goes home. */
+  returnAll(nowNs: number): void {
+    if (this.#arena.borrowedSlices > 0) this.#returnEmpty(nowNs);
+  }
+
+  #returnUnused(nowNs: number): void {
+    if (this.#arena.borrowedSlices === 0) return;
+    if (nowNs - this.#lastShortNs < KEEP_EMPTY_NS) return;
+    const { freeBlocks } = this.#kv.slices;
+    // Home has room for what comes; empty borrowed slices serve nobody here.
+    if (freeBlocks[LOCAL_SOURCE]! < this.#kv.layout.blocksPerSlice) return;
+    this.#returnEmpty(nowNs);
+  }
+
+  #returnEmpty(nowNs: number): void {
+    for (let other = 0; other < this.#options.engineCount; other++) {
+      const empty = this.#kv.slices.emptyRows[other + 1]!;
+      if (empty > 0) this.#ladder.returnEmpty(engineId(other), empty, nowNs);
+    }
+  }
+}

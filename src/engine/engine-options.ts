@@ -1,0 +1,48 @@
+/**
+ * Everything an engine is told when it is made: its place in the server, its model, its settings.
+ *
+ * Built by the simulator's cluster and by the daemon from a scenario or a command line; plain data
+ * but for the cost model.
+ */
+
+import type { EngineId } from "../base/index.ts";
+import type { CostModel } from "../hardware/index.ts";
+import type { KvLayout } from "../kvcache/index.ts";
+import type { HeadroomSetting } from "../pool/index.ts";
+import type { AccessMode, LinkCosts } from "../prefetch/index.ts";
+import type { AdmissionSetting } from "../scheduler/index.ts";
+
+export interface EngineOptions {
+  readonly engine: EngineId;
+  readonly engineCount: number;
+  readonly isElastic: boolean;
+  readonly layout: KvLayout;
+  readonly cost: CostModel;
+  readonly ownSlices: number;
+  /** (engines) slices each engine owns. */
+  readonly slicesOf: readonly number[];
+  /** Slices it may borrow; Infinity without a cap. */
+  readonly borrowLimitSlices: number;
+  /** Slices it could borrow at the very most: its limit, and what all others own. */
+  readonly borrowSlicesMax: number;
+  /** (rows) the source of every row: all slices of the server, then host rows. */
+  readonly sourceOfRow: Int16Array;
+  readonly hostRows: readonly number[];
+  /** (sources) paths into this engine's device, see LinkRates. */
+  readonly pathBytesPerSecond: Float64Array;
+  readonly portBytesPerSecond: number;
+  readonly hbmBytesPerSecond: Float64Array;
+  readonly link: LinkCosts;
+  readonly lenderShare: number | null;
+  readonly accessMode: AccessMode;
+  readonly headroom: HeadroomSetting;
+  /** From a refill recall to usable slices: what headroom has to bridge. */
+  readonly refillNs: number;
+  readonly maxBatchTokens: number;
+  readonly maxSequences: number;
+  readonly contextTokensMax: number;
+  readonly tpotTargetNs: number;
+  readonly admission: AdmissionSetting;
+  readonly headTimeoutNs: number;
+  readonly parkedMaxNs: number;
+}

@@ -1,0 +1,15 @@
+/** The public face of the engine: requests in, tokens out, time given. */
+
+export { Engine } from "./engine.ts";
+export { EngineCounters, LADDER_RUNGS, type LadderRung } from "./engine-counters.ts";
+export type { EngineOptions } from "./engine-options.ts";
+export type {
+  CopyEngine,
+  CopyRequest,
+  EngineFailure,
+  EngineNote,
+  EngineSink,
+  StepRunner,
+  StepTiming,
+  StepWork,
+} from "./ports.ts";

@@ -1,0 +1,56 @@
+/**
+ * How fast each source may be read now: the path's speed, or the lender's share while it runs.
+ *
+ * Owned by the engine, read by rotation, planner and runner. A lender that runs steps loses at most
+ * `lenderShare` of its achieved HBM bandwidth to all its borrowers together; while this engine moves
+ * blocks off it, the moves have that share and steps do not read it.
+ */
+
+import type { Arena } from "../kvcache/index.ts";
+import type { LinkPort } from "../scheduler/index.ts";
+
+export interface LinkRateOptions {
+  /** (sources) speed of the path; 0 where there is none. */
+  readonly pathBytesPerSecond: Float64Array;
+  readonly portBytesPerSecond: number;
+  /** Share of a running lender's bandwidth; `null`: not paced. */
+  readonly lenderShare: number | null;
+  /** (sources) achieved HBM bandwidth of the source's device. */
+  readonly hbmBytesPerSecond: Float64Array;
+}
+
+export class LinkRates implements LinkPort {
+  readonly sourceBytesPerSecond: Float64Array;
+  readonly portBytesPerSecond: number;
+  isConstrained = false;
+  readonly #options: LinkRateOptions;
+
+  constructor(options: LinkRateOptions) {
+    this.#options = options;
+    this.sourceBytesPerSecond = Float64Array.from(options.pathBytesPerSecond);
+    this.portBytesPerSecond = options.portBytesPerSecond;
+  }
+
+  /** What a source may be read at while its lender runs. */
+  pacedBytesPerSecond(source: number): number {
+    const { lenderShare, hbmBytesPerSecond, pathBytesPerSecond } = this.#options;
+    const path = pathBytesPerSecond[source]!;
+    return lenderShare === null ? path : Math.min(path, lenderShare * hbmBytesPerSecond[source]!);
+  }
+
+  pathBytesPerSecond(source: number): number {
+    return this.#options.pathBytesPerSecond[source]!;
+  }
+
+  /** @param leaving (sources) moves under way that leave a source. */
+  refresh(arena: Arena, leaving: Int32Array): void {
+    this.isConstrained = false;
+    for (let source = 1; source < arena.hostSource; source++) {
+      const isRunning = arena.isLenderRunning[source - 1] === 1;
+      let rate = isRunning ? this.pacedBytesPerSecond(source) : this.pathBytesPerSecond(source);
+      if (isRunning && leaving[source]! > 0 && this.#options.lenderShare !== null) rate = 0;
+      this.sourceBytesPerSecond[source] = rate;
+      if (rate < this.pathBytesPerSecond(source)) this.isConstrained = true;
+    }
+  }
+}

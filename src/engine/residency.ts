@@ -1,0 +1,225 @@
+/**
+ * Where sealed blocks lie, and the moves that change it.
+ *
+ * Called by the engine: make local room for what comes next, leave lenders that began to run, bring
+ * back what went to the host. The recall ladder uses it to find refuge for blocks of a slice that is
+ * recalled. It decides places by source; it does not know tokens or leases.
+ *
+ * Moves end at step boundaries only (`settle`), so a table never changes under a step that reads it.
+ *
+ * Invariant: outgoing blocks = blocks of not orphaned moves that leave the engine's own device.
+ */
+
+import { assert } from "../base/index.ts";
+import { LOCAL_SOURCE, type Arena, type KvCache, type MoveReason } from "../kvcache/index.ts";
+import type { Sequences } from "../scheduler/index.ts";
+import type { EngineCounters } from "./engine-counters.ts";
+import type { CopyEngine } from "./ports.ts";
+
+export class Residency {
+  /** Local blocks that moves under way will free. */
+  outgoingBlocks = 0;
+  /** Local blocks kept free from refugees: the next steps' growth. */
+  localReserveBlocks = 0;
+  /** (sources) moves under way that leave a source. */
+  readonly leaving: Int32Array;
+
+  readonly #kv: KvCache;
+  readonly #arena: Arena;
+  readonly #copies: CopyEngine;
+  readonly #sequences: Sequences;
+  readonly #counters: EngineCounters;
+  readonly #ended: number[] = [];
+
+  constructor(
+    kv: KvCache,
+    arena: Arena,
+    copies: CopyEngine,
+    sequences: Sequences,
+    counters: EngineCounters,
+  ) {
+    this.#kv = kv;
+    this.#arena = arena;
+    this.#copies = copies;
+    this.#sequences = sequences;
+    this.#counters = counters;
+    this.leaving = new Int32Array(kv.sourceCount);
+  }
+
+  get hasEndedMoves(): boolean {
+    return this.#ended.length > 0;
+  }
+
+  /** Collects copies that have ended; their tables change in `settle`. */
+  poll(nowNs: number): void {
+    for (let id = this.#copies.poll(nowNs); id >= 0; id = this.#copies.poll(nowNs)) {
+      this.#ended.push(id);
+    }
+  }
+
+  /** Between steps: tables point to the new places, the old ones are free. */
+  settle(): void {
+    for (const id of this.#ended) {
+      const move = this.#kv.moves.get(id);
+      assert(move !== undefined, `residency: move ${id} is unknown`);
+      this.leaving[move.sourceSource]!--;
+      if (move.sourceSource === LOCAL_SOURCE) this.outgoingBlocks -= move.blockCount;
+      this.#kv.completeMove(id);
+    }
+    this.#ended.length = 0;
+  }
+
+  /** Moves sealed blocks out to borrowed slices until `blocks` local ones are free or on the way. */
+  makeLocalRoom(blocks: number, stepNs: number, sourceBytesPerSecond: Float64Array, nowNs: number): void {
+    const { slices } = this.#kv;
+    while (slices.freeBlocks[LOCAL_SOURCE]! + this.outgoingBlocks < blocks) {
+      const target = this.#outwardSource(stepNs, sourceBytesPerSecond);
+      if (target < 0) return;
+      const row = this.#bestOutward();
+      if (row < 0 || !this.#moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs)) return;
+    }
+  }
+
+  /**
+   * Moves blocks away from a source until at most `keepBytes` of it are left: home while there is
+   * room, else to lenders that do not run.
+   */
+  evacuate(source: number, keepBytes: number, nowNs: number): void {
+    const { blockBytes } = this.#kv.layout;
+    const { order, count } = this.#sequences;
+    let remaining = this.#kv.usedBlocks(source) - this.#leavingBlocks(source);
+    for (let index = count - 1; index >= 0 && remaining * blockBytes > keepBytes; index--) {
+      const row = order[index]!;
+      while (remaining * blockBytes > keepBytes) {
+        const before = this.#kv.blocksAt(row, source);
+        const target = before === 0 ? -1 : this.refuge(source, false);
+        if (target < 0) break;
+        const reason = target === LOCAL_SOURCE ? "home" : "other-lender";
+        const moved = this.#moveRun(row, source, target, reason, false, nowNs);
+        if (moved === 0) break;
+        remaining -= moved;
+      }
+    }
+  }
+
+  /** Brings parked sequences' blocks back from the host while there is room for all of them. */
+  bringBack(nowNs: number): void {
+    const host = this.#arena.hostSource;
+    if (this.#kv.usedBlocks(host) === 0) return;
+    const { order, count } = this.#sequences;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      let blocks = this.#kv.blocksAt(row, host);
+      if (blocks === 0) continue;
+      const free = this.#kv.slices.freeBlocks[LOCAL_SOURCE]! - this.localReserveBlocks;
+      if (free < blocks) return;
+      while (blocks > 0) {
+        const moved = this.#moveRun(row, host, LOCAL_SOURCE, "back", true, nowNs);
+        if (moved === 0) return;
+        blocks -= moved;
+      }
+    }
+  }
+
+  /** @returns a source that can take blocks which leave `source`, nearest first; -1 when none can. */
+  refuge(source: number, isHostAllowed: boolean): number {
+    const { slices } = this.#kv;
+    const home = slices.freeBlocks[LOCAL_SOURCE]! - this.localReserveBlocks;
+    if (source !== LOCAL_SOURCE && home > 0) return LOCAL_SOURCE;
+    let best = -1;
+    for (let other = 1; other < this.#arena.hostSource; other++) {
+      if (other === source || slices.freeBlocks[other] === 0 || this.#isBusy(other)) continue;
+      if (best < 0 || slices.freeBlocks[other]! > slices.freeBlocks[best]!) best = other;
+    }
+    if (best >= 0 || !isHostAllowed) return best;
+    return slices.freeBlocks[this.#arena.hostSource]! > 0 ? this.#arena.hostSource : -1;
+  }
+
+  /** Starts one move of a run of blocks of a sequence. @returns blocks that move. */
+  moveBlocks(
+    sequence: number,
+    firstBlock: number,
+    count: number,
+    target: number,
+    reason: MoveReason,
+    isExempt: boolean,
+    nowNs: number,
+  ): number {
+    const { slices, layout } = this.#kv;
+    const isWhole = count >= layout.blocksPerSlice && slices.emptyRow(target) >= 0;
+    const targetRow = isWhole ? slices.emptyRow(target) : this.#sharedRow(target);
+    if (targetRow < 0) return 0;
+    const taken = Math.min(count, layout.blocksPerSlice - slices.used[targetRow]!);
+    const move = this.#kv.beginMove(sequence, firstBlock, taken, targetRow, reason);
+    this.leaving[move.sourceSource]!++;
+    if (move.sourceSource === LOCAL_SOURCE) this.outgoingBlocks += taken;
+    this.#counters.movedBytes += move.bytes;
+    const { id, bytes, copies, sourceSource } = move;
+    this.#copies.submit({ id, source: sourceSource, target, bytes, copies, isExempt }, nowNs);
+    return taken;
+  }
+
+  #moveRun(
+    row: number,
+    source: number,
+    target: number,
+    reason: MoveReason,
+    isExempt: boolean,
+    nowNs: number,
+  ): number {
+    const { blocksPerSlice } = this.#kv.layout;
+    const [first, count] = this.#kv.findMovable(row, source, 0, blocksPerSlice);
+    return count === 0 ? 0 : this.moveBlocks(row, first, count, target, reason, isExempt, nowNs);
+  }
+
+  /** A partly filled row of the source, else an empty one. */
+  #sharedRow(source: number): number {
+    return this.#kv.slices.fullestRow(source);
+  }
+
+  #isBusy(source: number): boolean {
+    return this.#arena.isLenderRunning[source - 1] === 1;
+  }
+
+  /** The source with the least to read among those with room; running ones within their budget. */
+  #outwardSource(stepNs: number, sourceBytesPerSecond: Float64Array): number {
+    const { slices, layout } = this.#kv;
+    let best = -1;
+    for (let source = 1; source < this.#arena.hostSource; source++) {
+      if (slices.freeBlocks[source]! <= 0) continue;
+      if (this.#isBusy(source)) {
+        const next = (slices.usedBlocks[source]! + layout.blocksPerSlice) * layout.blockBytes;
+        if (next > (sourceBytesPerSecond[source]! / 1e9) * stepNs) continue;
+      }
+      const isBetter = best < 0 || slices.usedBlocks[source]! < slices.usedBlocks[best]!;
+      if (isBetter) best = source;
+    }
+    return best;
+  }
+
+  /** The sequence with the most sealed local blocks that nothing moves yet. */
+  #bestOutward(): number {
+    const { order, count, isParked } = this.#sequences;
+    let best = -1;
+    let most = 0;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (isParked[row] === 1) continue;
+      const movable = this.#kv.movableLocalBlocks(row);
+      if (movable > most) {
+        most = movable;
+        best = row;
+      }
+    }
+    return best;
+  }
+
+  #leavingBlocks(source: number): number {
+    if (this.leaving[source] === 0) return 0;
+    let blocks = 0;
+    for (const move of this.#kv.moves.values()) {
+      if (move.sourceSource === source && !move.isOrphaned) blocks += move.blockCount;
+    }
+    return blocks;
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Turns what a step reads into a plan: what is staged, what is read in place, how large the ring is.
+ *
+ * Called by the engine before each step and by the borrow controller for steps it imagines. Planning
+ * costs what changed: with the same read set, rates and compute the last choice stands.
+ *
+ * The ring is made of own slices. It grows when an empty slice is there; until then what the ring
+ * cannot hold is read in place.
+ */
+
+import {
+  accessChoice,
+  chooseAccess,
+  chooseGroupLayers,
+  predictStepNs,
+  ringBytes,
+  type AccessMode,
+  type LinkCosts,
+  type StepCompute,
+} from "../prefetch/index.ts";
+import { LOCAL_SOURCE, type KvCache } from "../kvcache/index.ts";
+
+export interface StepPlannerOptions {
+  readonly mode: AccessMode;
+  readonly link: LinkCosts;
+  /** The engine's own KV memory, for weighing copies against the ring. */
+  readonly ownBytes: number;
+}
+
+export class StepPlanner {
+  readonly groupLayers: number;
+  readonly #options: StepPlannerOptions;
+  readonly #kv: KvCache;
+  readonly #choice: ReturnType<typeof accessChoice>;
+  readonly #bytes: Float64Array;
+  readonly #runs: Float64Array;
+  readonly #ringRows: number[] = [];
+
+  constructor(options: StepPlannerOptions, kv: KvCache) {
+    this.#options = options;
+    this.#kv = kv;
+    this.#choice = accessChoice(kv.sourceCount);
+    this.#bytes = new Float64Array(kv.sourceCount);
+    this.#runs = new Float64Array(kv.sourceCount);
+    const { layers, blocksPerSlice, blockLayerBytes } = kv.layout;
+    const typicalStaged = options.ownBytes / 2 / layers;
+    this.groupLayers = chooseGroupLayers(
+      layers,
+      blocksPerSlice * blockLayerBytes,
+      typicalStaged,
+      options.ownBytes * 2,
+      options.link,
+    );
+  }
+
+  get ringSlices(): number {
+    return this.#ringRows.length;
+  }
+
+  /** Chooses access modes for the active read set. */
+  plan(compute: StepCompute, sourceBytesPerSecond: Float64Array): void {
+    const { readSet } = this.#kv;
+    if (readSet.totalBytes() === 0) {
+      if (this.#ringRows.length > 0) this.#fitRing(0);
+      return;
+    }
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      this.#bytes[source] = readSet.stagedBytes[source]! + readSet.directBytes[source]!;
+      this.#runs[source] = readSet.stagedRuns[source]! + readSet.directRuns[source]!;
+    }
+    const { mode, link } = this.#options;
+    chooseAccess(
+      mode,
+      compute,
+      link,
+      this.groupLayers,
+      this.#bytes,
+      this.#runs,
+      sourceBytesPerSecond,
+      this.#choice,
+    );
+    const staged = this.#choice.stagedBytesPerLayer;
+    let total = 0;
+    for (let source = 1; source < staged.length; source++) total += staged[source]!;
+    const room = this.#fitRing(total);
+    if (room < total) {
+      for (let source = 1; source < staged.length; source++) staged[source]! *= room / total;
+    }
+    readSet.rebalance(staged);
+  }
+
+  /** @returns step time and ring of an imagined step that reads so many remote bytes. */
+  forecast(
+    compute: StepCompute,
+    remoteBytes: number,
+    sourceBytesPerSecond: number,
+  ): { stepNs: number; ringBytes: number } {
+    const { layers, blocksPerSlice, blockLayerBytes } = this.#kv.layout;
+    const perLayer = remoteBytes / layers;
+    const { mode, link } = this.#options;
+    const run = blocksPerSlice * blockLayerBytes;
+    const stepNs = predictStepNs(
+      mode,
+      compute,
+      link,
+      this.groupLayers,
+      perLayer,
+      run,
+      sourceBytesPerSecond,
+    );
+    const direct = mode === "staged" ? 0 : this.#hiddenDirectBytes(compute);
+    const staged = mode === "direct" ? 0 : Math.max(0, perLayer - direct);
+    return { stepNs, ringBytes: ringBytes(this.groupLayers, staged) };
+  }
+
+  /** Bytes of one layer that direct reads carry while attention runs anyway. */
+  #hiddenDirectBytes(compute: StepCompute): number {
+    const nsPerByte =
+      1e9 / this.#options.link.portBytesPerSecond + 1e9 / compute.hbmBytesPerSecond;
+    return compute.attentionLayerNs / nsPerByte;
+  }
+
+  /** Grows or shrinks the ring towards what is needed. @returns staged bytes per layer it can hold. */
+  #fitRing(stagedBytesPerLayer: number): number {
+    const { slices, layout } = this.#kv;
+    const needed = Math.ceil(ringBytes(this.groupLayers, stagedBytesPerLayer) / layout.sliceBytes);
+    while (this.#ringRows.length < needed) {
+      const row = slices.emptyRow(LOCAL_SOURCE);
+      if (row < 0) break;
+      slices.reserveForRing(row);
+      this.#ringRows.push(row);
+    }
+    // One slice more than needed stays: the need moves a little with every step.
+    while (this.#ringRows.length > needed + 1) slices.releaseFromRing(this.#ringRows.pop()!);
+    return (this.#ringRows.length * layout.sliceBytes) / (2 * this.groupLayers);
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * How much remote KV would make this engine faster: the question before every lease.
+ *
+ * Called by the engine's borrow controller a few times a second; a pure function of predictions. For
+ * a range of remote bytes it predicts batch and step time and takes the amount with the most tokens
+ * a second. Beyond the balance point a further byte costs link time in full, so more is not better;
+ * where KV dominates the step, nothing may pay at all (docs/METHOD.md, closed form).
+ */
+
+/** What a step would be with so many sequences; implemented over cost model and planner. */
+export interface StepForecast {
+  /** Predicted step time with `remoteBytes` of KV over the links, and the ring it needs. */
+  (sequences: number, remoteBytes: number): { readonly stepNs: number; readonly ringBytes: number };
+}
+
+export interface BorrowQuestion {
+  /** KV bytes of its own that sequences may fill, ring not yet taken off. */
+  readonly ownBytes: number;
+  /** Bytes a sequence holds on average while it runs. */
+  readonly sequenceBytes: number;
+  /** Sequences there is work for. */
+  readonly sequencesMax: number;
+  /** The most it may borrow: limit and idle memory. */
+  readonly remoteBytesMax: number;
+  readonly tpotTargetNs: number;
+  readonly forecast: StepForecast;
+}
+
+export interface BorrowAnswer {
+  readonly remoteBytes: number;
+  /** Why it is not more. */
+  readonly bound: "does-not-pay" | "slo" | "limit" | "demand";
+}
+
+const STEPS = 24;
+/** More remote bytes must raise throughput by this much, or the last ones were not worth it. */
+const GAIN_MIN = 1.002;
+
+export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
+  const { ownBytes, sequenceBytes, sequencesMax, remoteBytesMax, tpotTargetNs } = question;
+  let best = { remoteBytes: 0, bound: "does-not-pay" as BorrowAnswer["bound"] };
+  let bestRate = 0;
+  for (let index = 0; index <= STEPS; index++) {
+    const remoteBytes = (remoteBytesMax * index) / STEPS;
+    const ring = question.forecast(1, remoteBytes).ringBytes;
+    const fits = (ownBytes - ring + remoteBytes) / sequenceBytes;
+    const sequences = Math.min(fits, sequencesMax);
+    if (sequences <= 0) continue;
+    const { stepNs } = question.forecast(sequences, remoteBytes);
+    if (index > 0 && stepNs > tpotTargetNs) return { ...best, bound: "slo" };
+    const rate = sequences / stepNs;
+    if (index > 0 && rate < bestRate * GAIN_MIN) {
+      if (fits > sequencesMax) return { ...best, bound: "demand" };
+      continue;
+    }
+    bestRate = rate;
+    best = { remoteBytes, bound: index === STEPS ? "limit" : "does-not-pay" };
+  }
+  return best;
+}

@@ -1,0 +1,194 @@
+/**
+ * Leaves sequences out of a step when the links cannot carry what all of them would read.
+ *
+ * Called by the scheduler before a step is put together. It corrects a forecast (a lender began to
+ * run, lengths were misjudged) and admits nobody: who has waited longest reads first; nobody is left
+ * out more often than the TPOT target allows; after that the youngest reader is parked, keeps its
+ * KV and uses no link; parked for too long it is preempted, so nothing waits for ever.
+ *
+ * Invariant: a sequence is active in the cache's read set iff it may be part of the next step.
+ */
+
+import { LOCAL_SOURCE, type KvCache } from "../kvcache/index.ts";
+import type { LinkPort } from "./memory-port.ts";
+import type { Sequences } from "./sequences.ts";
+
+/** A read set this much over the balance point is tolerated: the planner's forecast has noise. */
+const PORT_SLACK = 1.1;
+
+export class Rotation {
+  rotations = 0;
+  parkings = 0;
+  readonly #sequences: Sequences;
+  readonly #kv: KvCache;
+  readonly #link: LinkPort;
+  readonly #hostSource: number;
+  readonly #usedBytes: Float64Array;
+  #skippedCount = 0;
+  #parkedCount = 0;
+  #order: number[] = [];
+
+  constructor(sequences: Sequences, kv: KvCache, link: LinkPort, hostSource: number) {
+    this.#sequences = sequences;
+    this.#kv = kv;
+    this.#link = link;
+    this.#hostSource = hostSource;
+    this.#usedBytes = new Float64Array(kv.sourceCount);
+  }
+
+  get skippedCount(): number {
+    return this.#skippedCount;
+  }
+
+  get parkedCount(): number {
+    return this.#parkedCount;
+  }
+
+  /** @param stepNs how long the next step lasts if no group waits for remote bytes. */
+  select(stepNs: number, skipsMax: number, nowNs: number): void {
+    if (this.#skippedCount > 0) this.#forgiveSkips();
+    if (this.#parkedCount > 0) this.#resumeParked(stepNs);
+    this.#kv.syncReadSet();
+    if (this.#kv.readSet.totalBytes() === 0 || this.#fits(stepNs)) {
+      if (this.#skippedCount > 0) this.#clearSkips();
+      return;
+    }
+    this.#leaveOut(stepNs, skipsMax, nowNs);
+    this.#kv.syncReadSet();
+  }
+
+  /** The sequence keeps its KV and is left out until the links have room for it. */
+  park(row: number, nowNs: number): void {
+    if (this.#sequences.isParked[row] === 1) return;
+    this.#sequences.isParked[row] = 1;
+    this.#sequences.parkedSinceNs[row] = nowNs;
+    this.#kv.setActive(row, false);
+    this.#parkedCount++;
+    this.parkings++;
+  }
+
+  /** The row leaves the engine; its marks go with it. */
+  forget(row: number): void {
+    if (this.#sequences.isParked[row] === 1) this.#parkedCount--;
+    if (this.#sequences.skips[row]! > 0) this.#skippedCount--;
+    this.#sequences.isParked[row] = 0;
+    this.#sequences.skips[row] = 0;
+  }
+
+  /** @returns whether any source would need longer than the step for what is active. */
+  #fits(stepNs: number): boolean {
+    const { readSet, layout } = this.#kv;
+    const bytesPerNs = this.#link.portBytesPerSecond / 1e9;
+    if (readSet.totalBytes() * layout.layers > bytesPerNs * stepNs * PORT_SLACK) return false;
+    if (!this.#link.isConstrained) return true;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      const bytes = (readSet.stagedBytes[source]! + readSet.directBytes[source]!) * layout.layers;
+      if (bytes > (this.#link.sourceBytesPerSecond[source]! / 1e9) * stepNs) return false;
+    }
+    return true;
+  }
+
+  #leaveOut(stepNs: number, skipsMax: number, nowNs: number): void {
+    const { order, count, lastTokenNs, isParked, skips } = this.#sequences;
+    this.#order.length = 0;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (isParked[row] === 0 && this.#isRemote(row)) this.#order.push(row);
+    }
+    this.#order.sort((a, b) => lastTokenNs[a]! - lastTokenNs[b]!);
+    this.#usedBytes.fill(0);
+    let starved = -1;
+    for (const row of this.#order) {
+      if (this.#takesPart(row, stepNs)) {
+        if (skips[row]! > 0) this.#skippedCount--;
+        skips[row] = 0;
+        continue;
+      }
+      if (skips[row]! === 0) this.#skippedCount++;
+      skips[row]!++;
+      this.rotations++;
+      this.#kv.setActive(row, false);
+      if (skips[row]! > skipsMax) starved = row;
+    }
+    if (starved >= 0) this.#parkYoungest(nowNs);
+  }
+
+  /** Takes the sequence's bytes from the budgets if all of them have room. */
+  #takesPart(row: number, stepNs: number): boolean {
+    const { blockBytes } = this.#kv.layout;
+    let total = this.#usedBytes[LOCAL_SOURCE]!;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      const blocks = this.#kv.blocksAt(row, source);
+      if (blocks === 0) continue;
+      const bytes = blocks * blockBytes;
+      const budget = (this.#link.sourceBytesPerSecond[source]! / 1e9) * stepNs;
+      if (this.#usedBytes[source]! + bytes > budget) return false;
+      total += bytes;
+    }
+    if (total > (this.#link.portBytesPerSecond / 1e9) * stepNs) return false;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      this.#usedBytes[source]! += this.#kv.blocksAt(row, source) * blockBytes;
+    }
+    // The local entry carries the sum over all sources: nothing local crosses a link.
+    this.#usedBytes[LOCAL_SOURCE] = total;
+    return true;
+  }
+
+  #isRemote(row: number): boolean {
+    return this.#kv.blocksAt(row, LOCAL_SOURCE) < this.#kv.blockCount(row);
+  }
+
+  #parkYoungest(nowNs: number): void {
+    const { order, count, skips, isParked } = this.#sequences;
+    for (let index = count - 1; index >= 0; index--) {
+      const row = order[index]!;
+      if (isParked[row] === 0 && skips[row]! > 0) {
+        this.park(row, nowNs);
+        return;
+      }
+    }
+  }
+
+  #forgiveSkips(): void {
+    const { order, count, skips, isParked } = this.#sequences;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (skips[row]! > 0 && isParked[row] === 0) this.#kv.setActive(row, true);
+    }
+  }
+
+  #clearSkips(): void {
+    const { order, count, skips, isParked } = this.#sequences;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (isParked[row] === 0) skips[row] = 0;
+    }
+    this.#skippedCount = 0;
+    for (let index = 0; index < count; index++) {
+      if (skips[order[index]!]! > 0) this.#skippedCount++;
+    }
+  }
+
+  /** Brings back parked sequences, oldest first, while the links have room for them. */
+  #resumeParked(stepNs: number): void {
+    const { order, count, isParked } = this.#sequences;
+    const { readSet, layout } = this.#kv;
+    this.#kv.syncReadSet();
+    this.#usedBytes.fill(0);
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      const perLayer = readSet.stagedBytes[source]! + readSet.directBytes[source]!;
+      this.#usedBytes[source] = perLayer * layout.layers;
+      this.#usedBytes[LOCAL_SOURCE]! += perLayer * layout.layers;
+    }
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (isParked[row] === 0 || this.#kv.blocksAt(row, this.#hostSource) > 0) continue;
+      if (!this.#takesPart(row, stepNs)) continue;
+      isParked[row] = 0;
+      if (this.#sequences.skips[row]! > 0) this.#skippedCount--;
+      this.#sequences.skips[row] = 0;
+      this.#parkedCount--;
+      this.#kv.setActive(row, true);
+    }
+  }
+}

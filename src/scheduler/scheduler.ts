@@ -1,0 +1,354 @@
+/**
+ * Continuous batching: who runs the next step, with how many tokens.
+ *
+ * Called by the engine when a step has ended. Decoding sequences first, then prompts in work, then
+ * waiting requests, within one budget of query tokens (vLLM's order, V1). It asks a memory port for
+ * blocks and does not know whether they are its own, lent, recalled or moved.
+ *
+ * Invariants: a batch names a sequence once; what it names has KV blocks for its tokens; a sequence
+ * that cannot get memory waits while memory is coming, else the youngest gives way; if nothing at
+ * all can run, one sequence is preempted or failed, so there is always progress.
+ */
+
+import { assert } from "../base/index.ts";
+import type { KvCache } from "../kvcache/index.ts";
+import { admits, type AdmissionSetting } from "./admission.ts";
+import { Batch } from "./batch.ts";
+import type { LinkPort, MemoryPort, SchedulerEvents } from "./memory-port.ts";
+import { OutputPredictor } from "./output-predictor.ts";
+import { RequestQueue } from "./request-queue.ts";
+import { Rotation } from "./rotation.ts";
+import { Sequences } from "./sequences.ts";
+
+export interface SchedulerOptions {
+  readonly maxBatchTokens: number;
+  readonly maxSequences: number;
+  readonly contextTokensMax: number;
+  readonly tpotTargetNs: number;
+  readonly admission: AdmissionSetting;
+  /** A request that heads the queue for so long without getting memory is given up. */
+  readonly headTimeoutNs: number;
+  /** A sequence parked for so long is preempted. */
+  readonly parkedMaxNs: number;
+  readonly hostSource: number;
+}
+
+export class Scheduler {
+  readonly sequences: Sequences;
+  readonly waiting = new RequestQueue();
+  readonly predictor: OutputPredictor;
+  readonly rotation: Rotation;
+  readonly batch: Batch;
+  /** Blocks that admitted prompts still need, and expected growth, as of the last schedule. */
+  claimedBlocks = 0;
+  growthBlocks = 0;
+  usedBlocks = 0;
+  /** Whether the last schedule left a request waiting for want of memory. */
+  isMemoryShort = false;
+
+  readonly #options: SchedulerOptions;
+  readonly #kv: KvCache;
+  readonly #memory: MemoryPort;
+  readonly #events: SchedulerEvents;
+  #headSinceNs = 0;
+
+  constructor(
+    options: SchedulerOptions,
+    kv: KvCache,
+    memory: MemoryPort,
+    link: LinkPort,
+    events: SchedulerEvents,
+  ) {
+    this.#options = options;
+    this.#kv = kv;
+    this.#memory = memory;
+    this.#events = events;
+    this.sequences = new Sequences(options.maxSequences);
+    this.predictor = new OutputPredictor(options.contextTokensMax);
+    this.rotation = new Rotation(this.sequences, kv, link, options.hostSource);
+    this.batch = new Batch(options.maxSequences);
+  }
+
+  get isEmpty(): boolean {
+    return this.sequences.count === 0 && this.waiting.size === 0;
+  }
+
+  /** Takes a request in, or fails it at once when it can never be served. */
+  submit(request: number, promptTokens: number, outputTokensMax: number, nowNs: number): void {
+    if (promptTokens + outputTokensMax > this.#options.contextTokensMax) {
+      this.#events.failed(request, "beyond-context");
+      return;
+    }
+    if (this.#blocksFor(promptTokens + 1) > this.#memory.capacityMaxBlocks()) {
+      this.#events.failed(request, "larger-than-memory");
+      return;
+    }
+    if (this.waiting.size === 0) this.#headSinceNs = nowNs;
+    this.waiting.pushBack(request, promptTokens, 0, outputTokensMax, nowNs);
+  }
+
+  /** @returns the next step's batch; empty when there is nothing to do or memory is still coming. */
+  schedule(stepNs: number, nowNs: number): Batch {
+    const { batch } = this;
+    batch.clear();
+    this.isMemoryShort = false;
+    this.#preemptLongParked(nowNs);
+    this.rotation.select(stepNs, this.#skipsMax(stepNs), nowNs);
+    let budget = this.#options.maxBatchTokens;
+    budget = this.#scheduleDecodes(budget, nowNs);
+    budget = this.#schedulePrompts(budget, nowNs);
+    const isLinkFull = this.rotation.parkedCount > 0 || this.rotation.skippedCount > 0;
+    if (this.waiting.size > 0 && budget > 0) {
+      // Rotation corrects a forecast; it must not make room for more of the same.
+      if (isLinkFull && this.sequences.count > 0) this.isMemoryShort = true;
+      else this.#admit(budget, nowNs);
+    }
+    return batch;
+  }
+
+  /** Frees everything of a sequence; it waits first in line and is computed again. */
+  preempt(row: number, nowNs: number): void {
+    const { sequences } = this;
+    const request = sequences.request[row]!;
+    const isSampled = sequences.pendingTokens(row) === 1;
+    this.batch.exclude(row, isSampled);
+    const computed = sequences.computedTokens[row]!;
+    this.waiting.pushFront(
+      request,
+      sequences.promptTokens[row]!,
+      sequences.generatedTokens[row]!,
+      sequences.outputTokensMax[row]!,
+      nowNs,
+    );
+    this.#headSinceNs = nowNs;
+    this.#dismiss(row);
+    this.#events.preempted(request, row, computed);
+  }
+
+  /** The sequence has made its last token. */
+  finish(row: number): void {
+    this.predictor.observe(this.sequences.generatedTokens[row]!);
+    this.#dismiss(row);
+  }
+
+  /** Takes a request out wherever it is. @returns whether it was there. */
+  cancel(request: number): boolean {
+    const position = this.waiting.positionOf(request);
+    if (position >= 0) {
+      this.waiting.removeAt(position);
+      return true;
+    }
+    const { order, count, request: requests } = this.sequences;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (requests[row] !== request) continue;
+      this.batch.exclude(row, this.sequences.pendingTokens(row) === 1);
+      this.#dismiss(row);
+      return true;
+    }
+    return false;
+  }
+
+  /**
+   * Nothing could be scheduled and nothing is coming: the youngest sequence gives way; a lone one
+   * that has outgrown all memory fails.
+   */
+  breakDeadlock(nowNs: number): void {
+    const { sequences } = this;
+    if (sequences.count > 1) {
+      this.preempt(sequences.order[sequences.count - 1]!, nowNs);
+    } else if (sequences.count === 1) {
+      const row = sequences.order[0]!;
+      const request = sequences.request[row]!;
+      const isHopeless = this.#kv.blockCount(row) + 1 > this.#memory.capacityBlocks();
+      if (isHopeless || this.#kv.blockCount(row) === 0) {
+        this.#dismiss(row);
+        this.#events.failed(request, "larger-than-memory");
+      } else {
+        this.preempt(row, nowNs);
+      }
+    } else if (this.waiting.size > 0) {
+      this.#timeOutHead(nowNs);
+    }
+  }
+
+  check(): void {
+    this.sequences.check();
+    const isBound = this.batch.count <= this.#options.maxSequences;
+    assert(isBound, () => `scheduler: batch of ${this.batch.count}`);
+  }
+
+  #skipsMax(stepNs: number): number {
+    return Math.max(1, Math.floor(this.#options.tpotTargetNs / Math.max(1, stepNs)) - 1);
+  }
+
+  #scheduleDecodes(budget: number, nowNs: number): number {
+    const { sequences, batch } = this;
+    for (let index = 0; index < sequences.count && budget > 0; index++) {
+      const row = sequences.order[index]!;
+      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) !== 1) continue;
+      const computed = sequences.computedTokens[row]!;
+      if (!this.#extendOrYield(row, computed + 1, nowNs)) continue;
+      batch.add(row, 1, computed, true);
+      budget--;
+    }
+    return budget;
+  }
+
+  /** Extends by preempting the youngest if need be. @returns false when this row does not run now. */
+  #extendOrYield(row: number, tokens: number, nowNs: number): boolean {
+    const { sequences } = this;
+    while (!this.#kv.extend(row, tokens)) {
+      const answer = this.#memory.obtainLocal(this.#kv.missingBlocks(row, tokens), nowNs);
+      if (answer === "ready") continue;
+      this.isMemoryShort = true;
+      if (answer === "coming") return false;
+      const victim = sequences.order[sequences.count - 1]!;
+      if (victim === row && sequences.count === 1) return false;
+      this.preempt(victim, nowNs);
+      if (victim === row) return false;
+    }
+    return true;
+  }
+
+  #schedulePrompts(budget: number, nowNs: number): number {
+    const { sequences } = this;
+    for (let index = 0; index < sequences.count && budget > 0; index++) {
+      const row = sequences.order[index]!;
+      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) <= 1) continue;
+      budget -= this.#addChunk(row, budget, nowNs);
+    }
+    return budget;
+  }
+
+  /** Adds as much of a prompt as budget and local memory allow. @returns query tokens added. */
+  #addChunk(row: number, budget: number, nowNs: number): number {
+    const { sequences } = this;
+    const pending = sequences.pendingTokens(row);
+    const computed = sequences.computedTokens[row]!;
+    let tokens = Math.min(pending, budget);
+    const missing = this.#kv.missingBlocks(row, computed + tokens);
+    const reserve = this.#memory.chunkReserveBlocks;
+    if (missing > 0 && this.#memory.obtainLocal(missing + reserve, nowNs) !== "ready") {
+      this.isMemoryShort = true;
+      const free = Math.max(0, this.#memory.freeLocalBlocks() - reserve);
+      const blocks = this.#kv.blockCount(row) + free;
+      tokens = Math.min(tokens, blocks * this.#kv.layout.blockTokens - computed);
+    }
+    if (tokens <= 0 || !this.#kv.extend(row, computed + tokens)) return 0;
+    this.batch.add(row, tokens, computed, tokens === pending);
+    return tokens;
+  }
+
+  #admit(budget: number, nowNs: number): void {
+    const { waiting, sequences } = this;
+    this.#surveyRunning();
+    let position = 0;
+    while (position < waiting.size && budget > 0 && !sequences.isFull) {
+      const tokens = waiting.tokensAt(position);
+      const need = this.#blocksFor(tokens + 1);
+      if (!this.#hasRoomFor(need, waiting.generatedAt(position))) {
+        this.isMemoryShort = true;
+        // Only a request larger than everything held may be passed: it waits for slices, and those
+        // behind it need not wait for the same.
+        if (position > 0 || need <= this.#memory.capacityBlocks()) break;
+        position++;
+        continue;
+      }
+      const reserve = this.#memory.chunkReserveBlocks;
+      const chunkBlocks = this.#blocksFor(Math.min(tokens, budget)) + reserve;
+      const answer = this.#memory.obtainLocal(chunkBlocks, nowNs);
+      if (answer !== "ready" && this.#memory.freeLocalBlocks() <= reserve) {
+        this.isMemoryShort = true;
+        break;
+      }
+      const added = this.#start(position, budget, nowNs);
+      if (added === 0) break;
+      budget -= added;
+      if (position === 0) this.#headSinceNs = nowNs;
+    }
+    if (waiting.size > 0 && position > 0) this.#timeOutHead(nowNs);
+  }
+
+  #start(position: number, budget: number, nowNs: number): number {
+    const { waiting, sequences } = this;
+    const request = waiting.requestAt(position);
+    const need = this.#blocksFor(waiting.tokensAt(position) + 1);
+    const generated = waiting.generatedAt(position);
+    const row = sequences.admit(
+      request,
+      waiting.promptAt(position),
+      generated,
+      waiting.outputMaxAt(position),
+    );
+    waiting.removeAt(position);
+    sequences.lastTokenNs[row] = nowNs;
+    this.#kv.setActive(row, true);
+    this.#events.admitted(request, row);
+    const added = this.#addChunk(row, budget, nowNs);
+    this.usedBlocks += this.#kv.blockCount(row);
+    this.claimedBlocks += Math.max(0, need - this.#kv.blockCount(row));
+    this.growthBlocks += this.predictor.remainingTokens(generated) / this.#kv.layout.blockTokens;
+    return added;
+  }
+
+  #hasRoomFor(needBlocks: number, generated: number): boolean {
+    const growth = this.predictor.remainingTokens(generated) / this.#kv.layout.blockTokens;
+    const state = {
+      capacityBlocks: this.#memory.capacityBlocks(),
+      usedBlocks: this.usedBlocks,
+      claimedBlocks: this.claimedBlocks,
+      growthBlocks: this.growthBlocks,
+      runningSequences: this.sequences.count,
+    };
+    if (!admits(this.#options.admission, state, needBlocks, growth)) return false;
+    return needBlocks + this.claimedBlocks <= this.#memory.freeBlocks();
+  }
+
+  /** Adds up what the running sequences have, still need for their prompts, and will grow by. */
+  #surveyRunning(): void {
+    const { sequences } = this;
+    this.usedBlocks = 0;
+    this.claimedBlocks = 0;
+    let growthTokens = 0;
+    for (let index = 0; index < sequences.count; index++) {
+      const row = sequences.order[index]!;
+      const blocks = this.#kv.blockCount(row);
+      const tokens = sequences.promptTokens[row]! + sequences.generatedTokens[row]! + 1;
+      this.usedBlocks += blocks;
+      this.claimedBlocks += Math.max(0, this.#blocksFor(tokens) - blocks);
+      growthTokens += this.predictor.remainingTokens(sequences.generatedTokens[row]!);
+    }
+    this.growthBlocks = growthTokens / this.#kv.layout.blockTokens;
+  }
+
+  #timeOutHead(nowNs: number): void {
+    if (nowNs - this.#headSinceNs < this.#options.headTimeoutNs) return;
+    const request = this.waiting.requestAt(0);
+    this.waiting.removeAt(0);
+    this.#headSinceNs = nowNs;
+    this.#events.failed(request, "timeout");
+  }
+
+  #preemptLongParked(nowNs: number): void {
+    if (this.rotation.parkedCount === 0) return;
+    const { sequences } = this;
+    for (let index = sequences.count - 1; index >= 0; index--) {
+      const row = sequences.order[index]!;
+      if (sequences.isParked[row] === 0) continue;
+      if (this.#kv.blocksAt(row, this.#options.hostSource) > 0) continue;
+      const parkedNs = nowNs - sequences.parkedSinceNs[row]!;
+      if (parkedNs > this.#options.parkedMaxNs) this.preempt(row, nowNs);
+    }
+  }
+
+  #dismiss(row: number): void {
+    this.rotation.forget(row);
+    this.#kv.release(row);
+    this.sequences.remove(row);
+  }
+
+  #blocksFor(tokens: number): number {
+    return Math.ceil(tokens / this.#kv.layout.blockTokens);
+  }
+}

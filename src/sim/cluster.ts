@@ -1,0 +1,144 @@
+/**
+ * A server in virtual time: engines, pool and loads under one clock.
+ *
+ * Built by simulate.ts; tests step it themselves and walk `check()` after every event. It is the
+ * one driver loop: who is due first ticks, then everybody with mail, then time jumps.
+ *
+ * It holds no policy: engines are the production ones, only their runner and copies are costed.
+ *
+ * Invariants (check): those of every part; lent = borrowed over all engines; nothing is due in the
+ * past; some engine is due while a request is open.
+ */
+
+import { assert, engineId } from "../base/index.ts";
+import type { Engine } from "../engine/index.ts";
+import type { Pool } from "../pool/index.ts";
+import type { RequestTable } from "../workload/index.ts";
+import type { Recorder } from "./recorder.ts";
+import type { ServerLoad } from "./server-load.ts";
+
+/** More ticks at one instant than any real exchange of events takes: a livelock. */
+const TICKS_AT_ONCE_MAX = 10_000;
+
+export interface ClusterMember {
+  readonly engine: Engine;
+  readonly recorder: Recorder;
+  readonly requests: RequestTable;
+  readonly sliceBytes: number;
+}
+
+export class Cluster {
+  readonly members: readonly ClusterMember[];
+  readonly pool: Pool;
+  readonly load: ServerLoad;
+  nowNs = 0;
+  events = 0;
+  readonly #dueNs: Float64Array;
+  readonly #nextRequest: Int32Array;
+  readonly #isGone: Uint8Array;
+  #ticksAtOnce = 0;
+
+  constructor(members: readonly ClusterMember[], pool: Pool, load: ServerLoad) {
+    this.members = members;
+    this.pool = pool;
+    this.load = load;
+    this.#dueNs = new Float64Array(members.length).fill(Infinity);
+    this.#nextRequest = new Int32Array(members.length);
+    this.#isGone = new Uint8Array(members.length);
+    for (let index = 0; index < members.length; index++) this.#refreshDue(index);
+  }
+
+  get openRequests(): number {
+    let open = 0;
+    for (const member of this.members) open += member.recorder.open;
+    return open;
+  }
+
+  /** Advances to the next due engine and ticks it. @returns false when all requests have ended. */
+  step(): boolean {
+    let first = 0;
+    let dueNs = Infinity;
+    for (let index = 0; index < this.#dueNs.length; index++) {
+      if (this.#dueNs[index]! < dueNs) {
+        dueNs = this.#dueNs[index]!;
+        first = index;
+      }
+    }
+    if (dueNs === Infinity) {
+      assert(this.openRequests === 0, () => `cluster: nothing is due, ${this.openRequests} open`);
+      return false;
+    }
+    assert(dueNs >= this.nowNs, () => `cluster: due at ${dueNs} before ${this.nowNs}`);
+    this.#ticksAtOnce = dueNs === this.nowNs ? this.#ticksAtOnce + 1 : 0;
+    assert(this.#ticksAtOnce < TICKS_AT_ONCE_MAX, () => `cluster: livelock at ${dueNs}`);
+    this.nowNs = dueNs;
+    this.#tick(first);
+    return true;
+  }
+
+  /** The engine's process is gone: its requests fail, its memory is lost to its borrowers. */
+  removeEngine(index: number): void {
+    const { recorder, requests } = this.members[index]!;
+    this.#isGone[index] = 1;
+    for (let request = 0; request < requests.count; request++) {
+      const isOpen = recorder.failure[request] === null && !(recorder.lastTokenNs[request]! >= 0);
+      if (isOpen) recorder.failed(request, "engine-lost", this.nowNs);
+    }
+    this.#dueNs[index] = Infinity;
+    this.pool.apply({ type: "RemoveEngine", engine: engineId(index) }, this.nowNs);
+    this.#deliverMail();
+  }
+
+  check(): void {
+    this.pool.check();
+    for (let index = 0; index < this.members.length; index++) {
+      if (this.#isGone[index] === 0) this.members[index]!.engine.check();
+    }
+    let lent = 0;
+    let borrowed = 0;
+    for (let index = 0; index < this.members.length; index++) {
+      lent += this.pool.lentSlices(engineId(index));
+      borrowed += this.pool.borrowedSlices(engineId(index));
+    }
+    assert(lent === borrowed, () => `cluster: ${lent} lent, ${borrowed} borrowed`);
+  }
+
+  #tick(index: number): void {
+    const { engine, requests, recorder } = this.members[index]!;
+    this.events++;
+    let next = this.#nextRequest[index]!;
+    while (next < requests.count && requests.arrivalNs[next]! <= this.nowNs) {
+      engine.submit(next, requests.promptTokens[next]!, requests.outputTokens[next]!, this.nowNs);
+      next++;
+    }
+    this.#nextRequest[index] = next;
+    engine.tick(this.nowNs);
+    this.#refreshDue(index);
+    this.#deliverMail();
+    this.#gauge(index, recorder);
+  }
+
+  #gauge(index: number, recorder: Recorder): void {
+    const id = engineId(index);
+    const { sliceBytes } = this.members[index]!;
+    const { window } = recorder;
+    recorder.borrowed.set(this.pool.borrowedSlices(id) * sliceBytes, this.nowNs, window);
+    recorder.lent.set(this.pool.lentSlices(id) * sliceBytes, this.nowNs, window);
+  }
+
+  /** Whoever has events is due now; what changed for others is gauged when they read it. */
+  #deliverMail(): void {
+    for (let index = 0; index < this.members.length; index++) {
+      if (this.#isGone[index] === 1 || !this.pool.hasEvents(engineId(index))) continue;
+      this.#dueNs[index] = this.nowNs;
+    }
+  }
+
+  #refreshDue(index: number): void {
+    const { engine, requests } = this.members[index]!;
+    const next = this.#nextRequest[index]!;
+    const arrivalNs = next < requests.count ? requests.arrivalNs[next]! : Infinity;
+    const dueNs = Math.min(engine.nextDueNs(), arrivalNs);
+    this.#dueNs[index] = Math.max(dueNs, this.nowNs);
+  }
+}

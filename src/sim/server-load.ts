@@ -1,0 +1,79 @@
+/**
+ * What engines do to each other's memory while they run: one register a GPU.
+ *
+ * Written by costed runners and copy engines, read when a step is costed. It does not know slices or
+ * sequences, only bytes a second.
+ *
+ * Two models of what reads of others cost a memory-bound step (no public measurement decides between
+ * them, so results name theirs). With B achieved, P peak bandwidth and b read by others:
+ *
+ *     subtractive   B / (B - b)              what others read is taken away
+ *     ceiling       max(1, (B + b) / 0.92 P) both may reach 92 % of the peak together
+ */
+
+import { assert } from "../base/index.ts";
+import type { Topology } from "../hardware/index.ts";
+import type { Interference } from "../scenario/index.ts";
+
+/** The sum that reads of both may reach: FIELD section 2 gives 90 to 93 % of peak. */
+const CEILING_SHARE = 0.92;
+
+export class ServerLoad {
+  readonly #gpuCount: number;
+  readonly #topology: Topology;
+  readonly #interference: Interference;
+  /** (gpus x (gpus + 1)) bytes/s of GPU `lender` read or written by `reader`; the last is moves. */
+  readonly #rate: Float64Array;
+  /** (gpus x gpus) bytes and busy time of each path, for the record. */
+  readonly pathBytes: Float64Array;
+  readonly pathBusyNs: Float64Array;
+
+  constructor(topology: Topology, interference: Interference) {
+    this.#gpuCount = topology.gpus.length;
+    this.#topology = topology;
+    this.#interference = interference;
+    this.#rate = new Float64Array(this.#gpuCount * this.#gpuCount);
+    this.pathBytes = new Float64Array(this.#gpuCount * this.#gpuCount);
+    this.pathBusyNs = new Float64Array(this.#gpuCount * this.#gpuCount);
+  }
+
+  /** `reader` reads `lender`'s memory at this rate until told otherwise. */
+  setRate(lender: number, reader: number, bytesPerSecond: number): void {
+    this.#rate[lender * this.#gpuCount + reader] = bytesPerSecond;
+  }
+
+  /** Adds to a rate; copies add when they begin and take it off when they end. */
+  addRate(lender: number, reader: number, bytesPerSecond: number): void {
+    const index = lender * this.#gpuCount + reader;
+    this.#rate[index] = Math.max(0, this.#rate[index]! + bytesPerSecond);
+  }
+
+  recordPath(source: number, target: number, bytes: number, busyNs: number): void {
+    const index = source * this.#gpuCount + target;
+    this.pathBytes[index]! += bytes;
+    this.pathBusyNs[index]! += busyNs;
+  }
+
+  /** Bytes a second that others read of this GPU now, `except` left out. */
+  othersBytesPerSecond(gpu: number, except = -1): number {
+    let sum = 0;
+    for (let reader = 0; reader < this.#gpuCount; reader++) {
+      if (reader !== except) sum += this.#rate[gpu * this.#gpuCount + reader]!;
+    }
+    return sum;
+  }
+
+  /** @returns the factor (>= 1) on memory-bound time of a step on this GPU. */
+  slowdown(gpu: number): number {
+    const read = this.othersBytesPerSecond(gpu);
+    if (read === 0) return 1;
+    const { hbmBytesPerSecond, hbmPeakBytesPerSecond } = this.#topology.gpus[gpu]!;
+    if (this.#interference === "ceiling") {
+      const ceiling = CEILING_SHARE * hbmPeakBytesPerSecond;
+      return Math.max(1, (hbmBytesPerSecond + read) / ceiling);
+    }
+    const left = hbmBytesPerSecond - read;
+    assert(left > 0, () => `server load: ${read} B/s of ${hbmBytesPerSecond} read by others`);
+    return hbmBytesPerSecond / left;
+  }
+}
