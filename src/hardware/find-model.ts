@@ -16,7 +16,7 @@ import type { ModelShape } from "./model-shape.ts";
 /** Published config.json files are a few kB. */
 const CONFIG_BYTES_MAX = 4e6;
 
-/** CUDA context, activations and workspaces of an engine: the reserve of docs/METHOD.md. */
+/** CUDA context, activations and workspaces of an engine: 2 GB a GPU. */
 export const RESERVE_BYTES = 2e9;
 
 /**
