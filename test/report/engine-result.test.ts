@@ -87,10 +87,11 @@ describe("engines together", () => {
   });
 
   it("never have less than one engine's own largest, which samples may miss", () => {
-    const engines = [engineRecord({ borrowed: { meanBytes: 0, maxBytes: 6 } })];
+    const gauges = { borrowed: { meanBytes: 0, maxBytes: 6 }, lent: { meanBytes: 0, maxBytes: 5 } };
     const window = { startNs: 0, endNs: 10 * SECOND };
-    const { result } = summarizeTogether(engines, [[sample(0, 2)]], window, SLO);
+    const { result } = summarizeTogether([engineRecord(gauges)], [[sample(0, 2)]], window, SLO);
     expect(result.borrowedBytes.max).toBe(6);
+    expect(result.lentBytes.max).toBe(5);
   });
 });
 
