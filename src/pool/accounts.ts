@@ -4,7 +4,7 @@
  * Used by the pool. Borrowers settle in tokens, from time to time; the account does not know how
  * they reckon. When the balance of the window falls below -1 % of the tokens made in it, borrowing
  * from that lender stops for a back-off of 1 s, doubled at each further block up to 64 s and halved
- * after each window without one (DESIGN.md section 6, "never worse than not borrowing").
+ * after each window without one: a borrower must not end up worse than had it not borrowed.
  *
  * The window slides by two buckets: all of the current period and the part of the previous one that
  * a window ending now still covers. A block empties the window, so that one loss is punished once.
@@ -18,7 +18,7 @@ import { assert, NS_PER_SECOND } from "../base/index.ts";
 
 const FIRST_BACK_OFF_NS = NS_PER_SECOND;
 const MAX_BACK_OFF_NS = 64 * NS_PER_SECOND;
-/** Share of the window's tokens that loans may lose before they stop (DESIGN.md section 6). */
+/** Share of the window's tokens that loans may lose before they stop; below it is noise. */
 const TOLERATED_LOSS = 0.01;
 
 /** One account a (lender, borrower) pair; pairs are dense indices chosen by the pool. */

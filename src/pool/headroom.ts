@@ -3,7 +3,7 @@
  *
  * Called by an engine's arena before it offers slices. Headroom covers what the lender allocates
  * while a refill recall is on its way: peak allocation rate x refill time, at least 2 % and at most
- * 10 % of its own slices (DESIGN.md section 6, memory); or what the operator fixed.
+ * 10 % of its own slices; or what the operator fixed.
  */
 
 import { assert, NS_PER_SECOND, unreachable } from "../base/index.ts";

@@ -1,10 +1,10 @@
 /**
- * Which lenders a request is served from, and why it gets no more. Pure functions.
+ * Which lenders a request is served from, and why it gets no more. Pure functions, but for one output array.
  *
  * Called by the pool for every request. Slices are placed one at a time: lenders that do not run
  * before those that do (a running one is read at lenderShare only, and pays for it), then the
  * fastest path, then the lender that has lent least, then the lowest id. So loans are striped over
- * equally good lenders and their levels even out like water (DESIGN.md section 6, bandwidth).
+ * equally good lenders, none pays for all, and their levels even out like water.
  *
  * Cost: slices x engines comparisons; a server has at most 16 engines.
  */

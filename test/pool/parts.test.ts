@@ -1,4 +1,4 @@
-/** Each stateful part of the pool alone, against Maps, Sets and arrays; check() after every step. */
+/** Each stateful part of the pool alone, against Maps and arrays; check() after every step. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

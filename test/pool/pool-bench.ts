@@ -12,7 +12,7 @@ interface Setup {
   readonly cut?: readonly (readonly [EngineId, EngineId])[];
 }
 
-/** A pool of three engines of ten slices, and short words for its commands; slices of A are 0-9, of B 10-19, of C 20-29. */
+/** Three engines of ten slices: of A 0-9, of B 10-19, of C 20-29; all may reach all unless cut. */
 export class PoolBench {
   readonly pool: Pool;
   nowNs = 0;
@@ -76,4 +76,6 @@ export function borrowed(events: readonly PoolEvent[]): number[] {
   return events.flatMap((event) => (event.type === "LeaseGranted" ? event.slices : []));
 }
 
-export const denied = (reason: string, count: number): object => ({ type: "LeaseDenied", reason, count });
+export const denied = (reason: string, count: number): object => {
+  return { type: "LeaseDenied", reason, count };
+};
