@@ -1,5 +1,5 @@
 /**
- * Which lenders a request is served from, and why it gets no more. Pure functions, but for one output array.
+ * Which lenders a request is served from, and why it gets no more. Pure functions.
  *
  * Called by the pool for every request. Slices are placed one at a time: lenders that do not run
  * before those that do (a running one is read at lenderShare only, and pays for it), then the
