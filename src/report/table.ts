@@ -2,16 +2,14 @@
  * The table for people in a terminal.
  *
  * Called by text-report.ts. It knows how wide the terminal is, not what the figures are
- * (table-cells.ts). Wide terminals get one table; elsewhere speed and memory are two.
+ * (table-cells.ts). Wide terminals get one table; where that does not fit, speed and memory are
+ * two.
  */
 
 import Table from "cli-table3";
 import type { Comparison } from "./comparison.ts";
 import type { Paint } from "./paint.ts";
 import { TABLE_COLUMNS, tableRows, type TableColumn, type TableRow } from "./table-cells.ts";
-
-/** What the one wide table takes with names of usual length; narrower terminals get two. */
-const WIDE_COLUMNS = 118;
 
 /** Columns stand apart by two spaces; the one rule is drawn below the heads. */
 const NO_LINES = {
@@ -35,7 +33,8 @@ const NO_LINES = {
 /** @param widthColumns of the terminal. @returns text without a final newline. */
 export function tableText(comparison: Comparison, widthColumns: number, paint: Paint): string {
   const rows = tableRows(comparison);
-  if (widthColumns >= WIDE_COLUMNS) return draw(rows, ["name", "speed", "memory"], paint);
+  const whole = draw(rows, ["name", "speed", "memory"], paint);
+  if (whole.split("\n").every((line) => paint.widthOf(line) <= widthColumns)) return whole;
   const speed = draw(rows, ["name", "speed"], paint);
   const moving = rows.filter((row) => row.movesMemory);
   if (moving.length === 0) return speed;
