@@ -62,8 +62,7 @@ export function bestShare(surroundings: Surroundings): SharePoint {
   if (remoteBytesMax <= 0) return nothing;
   const smooth = { ...surroundings, unitBytes: 0 };
   const found = maximise(remoteBytesMax, (remote) => bestStaged(smooth, remote));
-  if (unitBytes > 0) return better(nothing, roundToSlices(surroundings, found));
-  return better(nothing, leastStaged(smooth, found));
+  return better(nothing, unitBytes > 0 ? roundToSlices(surroundings, found) : found);
 }
 
 /** What one choice of (R, s) gives. */
@@ -153,29 +152,6 @@ function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoi
     const last = mode === "staged" ? remote : mode === "direct" ? 0 : stagedSlices + 1;
     for (let staged = first; staged <= Math.min(last, remote); staged++) {
       best = better(best, evaluateShare(surroundings, remote * unitBytes, staged * unitBytes));
-    }
-  }
-  return best;
-}
-
-/**
- * Where the link alone decides, many amounts of staging serve equally well: the least is reported,
- * because it costs the least HBM traffic.
- */
-function leastStaged(surroundings: Surroundings, point: SharePoint): SharePoint {
-  if (surroundings.mode !== "mixed") return point;
-  const good = point.tokensPerSecond * (1 - 1e-9);
-  let low = 0;
-  let high = point.stagedBytes;
-  let best = point;
-  for (let halving = 0; halving < 40; halving++) {
-    const middle = (low + high) / 2;
-    const candidate = evaluateShare(surroundings, point.remoteBytes, middle);
-    if (candidate.tokensPerSecond >= good) {
-      high = middle;
-      best = candidate;
-    } else {
-      low = middle;
     }
   }
   return best;

@@ -70,6 +70,17 @@ describe("capacity", () => {
     expect(fixed.sequences).toBeCloseTo(16896 / 16 / 64.5, 9);
   });
 
+  it("keeps each sequence's open block at home, however much is lent", () => {
+    const limit = practicalLimit({
+      ...DEFAULTS,
+      borrower: { ...OPT, contextTokens: 32, portBytesPerSecond: 1e15 },
+      capBytes: Infinity,
+      lenders: lendersLike(7, 0).map((lender) => ({ ...lender, pathBytesPerSecond: 1e15 })),
+    });
+    expect(limit.sequences).toBeGreaterThan(600);
+    expect(limit.sequences).toBeLessThanOrEqual(123 * 5);
+  });
+
   it("refuses slices that hold no block", () => {
     expect(() => practicalLimit({ ...DEFAULTS, sliceBytes: 1e6 })).toThrow(EmaError);
   });
@@ -149,6 +160,31 @@ describe("lenders that run", () => {
     expect(limit.remoteBytes / limit.stepSeconds).toBeLessThanOrEqual(paceBytesPerSecond * 1.0001);
   });
 
+  it("fill no ring faster than their share, beside idle ones at full speed", () => {
+    const lendableBytes = 3e9;
+    const limit = practicalLimit({
+      ...DEFAULTS,
+      mode: "staged",
+      lenders: [...lendersLike(1, 0, lendableBytes), ...lendersLike(1, 1, lendableBytes)],
+    });
+    // Whole slices hold less than their bytes, so this is what the idle one gives at most.
+    const pacedBytes = limit.remoteBytes - lendableBytes;
+    expect(limit.remoteBytes).toBeGreaterThan(lendableBytes * 0.9);
+    expect(pacedBytes / limit.stepSeconds).toBeLessThanOrEqual(0.02 * 1244e9 * 1.0001);
+  });
+
+  it("are never faster than their path, whatever they share", () => {
+    const two = (runShare: number): number =>
+      practicalLimit({
+        ...DEFAULTS,
+        borrower: { ...OPT, portBytesPerSecond: 2e12 },
+        capBytes: Infinity,
+        lenders: [...lendersLike(1, 0), ...lendersLike(1, runShare)],
+        lenderShare: 0.9,
+      }).tokensPerSecond;
+    expect(two(1)).toBeLessThanOrEqual(two(0));
+  });
+
   it("give more the less they run, the more they share, and everything without pacing", () => {
     expect(of(0.5, 0.02)).toBeGreaterThan(of(1, 0.02));
     expect(of(1, 0.04)).toBeGreaterThan(of(1, 0.02));
@@ -179,6 +215,30 @@ describe("lenders that run", () => {
     const busy = lendersLike(3, 1).map((lender) => ({ ...lender, runningLendableBytes: 3e8 }));
     const limit = practicalLimit({ ...DEFAULTS, lenders: busy });
     expect(limit.remoteBytes).toBeLessThanOrEqual(9e8);
+  });
+});
+
+describe("step times", () => {
+  const localSeconds = (sequences: number): number =>
+    (OPT.weightBytes + sequences * 512 * OPT.kvBytesPerToken) / 1244e9 + 0.003;
+
+  it("are compared with those of the same steps had all KV been local", () => {
+    const limit = practicalLimit(DEFAULTS);
+    const local = localSeconds(limit.sequences);
+    expect(limit.stepSeconds).toBeGreaterThan(local);
+    expect(limit.remoteSlowdown).toBeCloseTo(limit.stepSeconds / local - 1, 9);
+  });
+
+  it("are means over steps where lenders come and go: tokens are sequences over them", () => {
+    const mixed = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 0.4) });
+    const idle = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 0) });
+    const running = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 1) });
+    const steps = 0.6 / idle.stepSeconds + 0.4 / running.stepSeconds;
+    expect(mixed.stepSeconds).toBeCloseTo(1 / steps, 9);
+    const localTime =
+      (0.6 / idle.stepSeconds) * localSeconds(idle.sequences) +
+      (0.4 / running.stepSeconds) * localSeconds(running.sequences);
+    expect(mixed.remoteSlowdown).toBeCloseTo(1 / localTime - 1, 9);
   });
 });
 
