@@ -145,7 +145,7 @@ describe("bad input", () => {
 
 describe("an unwritable --report", () => {
   it("is found before anything runs", () => {
-    const simulate = vi.fn(still.simulate);
+    const simulate = vi.fn<Simulator["simulate"]>(still.simulate);
     const words = [scenarioFile, "--report", join(folder, "no", "out.html")];
     expect(() => run(words, { ...still, simulate })).toThrow(/cannot be written/);
     expect(simulate).not.toHaveBeenCalled();
