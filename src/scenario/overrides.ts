@@ -14,7 +14,7 @@ import type { KeyPath } from "./scenario-text.ts";
 
 export interface Overridden {
   readonly value: Readonly<Record<string, unknown>>;
-  /** @returns `--set a.b=c` when that option wrote the value at `path`, else `null`. */
+  /** @returns `--set a.b=c` when that option wrote the value at `path` or around it, or `null`. */
   originOf(path: KeyPath): string | null;
 }
 
@@ -26,7 +26,7 @@ export function applyOverrides(
   sets: readonly string[],
 ): Overridden {
   const root = copyOf(value) as Record<string, unknown>;
-  const applied = sets.map((text) => ({ text, path: applyOne(root, text) }));
+  const applied = sets.map((text) => ({ text, path: createdBy(root, text) }));
   return {
     value: root,
     originOf: (path) => {
@@ -53,6 +53,20 @@ function applyOne(root: Record<string, unknown>, text: string): KeyPath {
     container = descend(text, container, step.key, path);
     rest = step.rest;
   }
+}
+
+/** Applies one option. @returns the path of the outermost value that it created or replaced. */
+function createdBy(root: Record<string, unknown>, text: string): KeyPath {
+  const before = copyOf(root);
+  const path = applyOne(root, text);
+  let value: unknown = before;
+  for (let depth = 0; depth < path.length; depth++) {
+    const key = path[depth]!;
+    const isThere = typeof value === "object" && value !== null && Object.hasOwn(value, key);
+    if (!isThere) return path.slice(0, depth + 1);
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return path;
 }
 
 /** Anchors make two engines share one object; each gets its own, so that one can be changed. */

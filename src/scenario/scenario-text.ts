@@ -7,7 +7,16 @@
  */
 
 import { readFileSync, statSync } from "node:fs";
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  parseDocument,
+  type Document,
+} from "yaml";
 import { EmaError, type ErrorCode } from "../base/index.ts";
 
 /** Keys and indices from the root: `["engines", 0, "name"]`. */
@@ -19,10 +28,12 @@ export interface ScenarioText {
   where(path: KeyPath): string;
 }
 
-/** A scenario lists engines; a megabyte of it is something else. */
-const FILE_BYTES_MAX = 1 << 20;
+/** Thousands of listed requests; the parser needs seconds for a hostile file of that size. */
+const FILE_BYTES_MAX = 1 << 18;
 /** How often anchors may be used, weighted by their size; beyond it the file is a bomb. */
 const ALIASES_MAX = 1000;
+/** A request in the list of a workload in an array of an engine is the seventh level. */
+const DEPTH_MAX = 16;
 
 /** @throws EmaError E_FILE when it cannot be read, `code` when it is not a YAML map. */
 export function readScenarioText(file: string, code: ErrorCode): ScenarioText {
@@ -31,12 +42,8 @@ export function readScenarioText(file: string, code: ErrorCode): ScenarioText {
 
 export function parseScenarioText(file: string, text: string, code: ErrorCode): ScenarioText {
   const lines = new LineCounter();
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    logLevel: "error",
-  });
   const lineAt = (offset: number): number => lines.linePos(offset).line;
+  const document = parse(file, text, lines, code);
   const [error] = document.errors;
   if (error !== undefined) {
     const place = `${file}:${lineAt(error.pos[0])}`;
@@ -48,6 +55,7 @@ export function parseScenarioText(file: string, text: string, code: ErrorCode): 
   } catch (cause) {
     throw new EmaError(code, `${file}: not YAML: ${oneLine((cause as Error).message)}`, { cause });
   }
+  if (isDeeperThan(value, DEPTH_MAX)) throw tooDeep(file, code);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new EmaError(code, `${file}:1: expected a map of keys, got ${describeKind(value)}`);
   }
@@ -57,6 +65,35 @@ export function parseScenarioText(file: string, text: string, code: ErrorCode): 
   };
 }
 
+/** The parser recurses, and a full stack may end the process: depth is counted before. */
+function parse(file: string, text: string, lines: LineCounter, code: ErrorCode): Document {
+  if (isNestedDeeply(text)) throw tooDeep(file, code);
+  const options = { lineCounter: lines, prettyErrors: false, logLevel: "error" } as const;
+  return parseDocument(text, options);
+}
+
+/** The lexer does not recurse. Blocks nest by columns, so that few columns are few levels. */
+function isNestedDeeply(text: string): boolean {
+  if (/^[ \t?:-]{200}/m.test(text)) return true;
+  let level = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    if (lexeme === "[" || lexeme === "{") level++;
+    if (lexeme === "]" || lexeme === "}") level--;
+    if (level > 200) return true;
+  }
+  return false;
+}
+
+function tooDeep(file: string, code: ErrorCode): EmaError {
+  return new EmaError(code, `${file}: expected at most ${DEPTH_MAX} levels of nesting`);
+}
+
+/** Also true of a value that contains itself, which anchors allow. */
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1));
+}
+
 function readText(file: string, code: ErrorCode): string {
   try {
     const status = statSync(file);
@@ -64,7 +101,8 @@ function readText(file: string, code: ErrorCode): string {
       throw new EmaError("E_FILE", `${file}: expected a file, found a directory or a device`);
     }
     if (status.size > FILE_BYTES_MAX) {
-      throw new EmaError(code, `${file}: expected at most 1 MiB of YAML, got ${status.size} bytes`);
+      const size = `${status.size} bytes`;
+      throw new EmaError(code, `${file}: expected at most 256 KiB of YAML, got ${size}`);
     }
     return readFileSync(file, "utf8");
   } catch (cause) {

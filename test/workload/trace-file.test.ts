@@ -1,4 +1,4 @@
-/** Tests of the trace reader: the Azure hour, other column names, exact time, and files that lie. */
+/** Tests of the trace reader: the Azure hour, column names, exact time, and files that lie. */
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";

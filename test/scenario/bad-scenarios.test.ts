@@ -1,0 +1,301 @@
+/** Tests of a scenario with something wrong in it: one line with file, line, key, expectation. */
+
+import { describe, expect, it } from "vitest";
+import { EXAMPLE, failureOf, read, TRACE, write } from "./scenario-fixture.ts";
+
+const trace = write("t.csv", TRACE);
+const failure = (text: string): string => failureOf(() => read(text, { traces: [trace] }));
+/** The example with one text for another. */
+const changed = (from: string, to: string): string => {
+  expect(EXAMPLE).toContain(from);
+  return failure(EXAMPLE.replace(from, to));
+};
+
+describe("unknown keys, with the nearest", () => {
+  it.each([
+    ["seed: 1", "sede: 1", "s.yaml:2: sede: unknown key; did you mean seed?"],
+    [
+      "tpotSeconds",
+      "tpotSecond",
+      "s.yaml:3: slo.tpotSecond: unknown key; did you mean tpotSeconds",
+    ],
+    ["headroom", "headrom", "s.yaml:5: pool.headrom: unknown key; did you mean headroom?"],
+    [
+      "tenant: b",
+      "tennant: b",
+      "s.yaml:19: engines.code.tennant: unknown key; did you mean tenant?",
+    ],
+    [
+      "      rate: 6",
+      "      raet: 6",
+      "s.yaml:13: engines.chat.workload.raet: unknown key; did you mean rate?",
+    ],
+    [
+      "onSeconds",
+      "onSecs",
+      "s.yaml:23: engines.code.workload.onSecs: unknown key; did you mean onSeconds",
+    ],
+    [
+      "output: 338",
+      "outputs: 338",
+      "s.yaml:15: engines.chat.workload.lengths.outputs: unknown key; did you mean output?",
+    ],
+    [
+      "{ name: ema-uncapped, base: ema, pool: { borrowLimit",
+      "{ name: ema-uncapped, base: ema, pool: { borowLimit",
+      "s.yaml:4: systems.ema-uncapped.pool.borowLimit: unknown key; did you mean borrowLimit?",
+    ],
+    ["seed: 1", "__proto__: { seed: 1 }", "s.yaml:2: __proto__: unknown key"],
+  ])("%s", (from, to, message) => {
+    expect(changed(from, to)).toContain(`E_SCENARIO ${message}`);
+  });
+});
+
+describe("values", () => {
+  const RATE = "engines.chat.workload.rate: expected requests a second, above 0, at most 1e6, got";
+  const LIMIT = "a percentage of the engine's own KV memory (100%), bytes (8GB) or none";
+
+  it.each([
+    ["rate: 6", "rate: -6", `s.yaml:13: ${RATE} -6`],
+    ["rate: 6", "rate: 0", `s.yaml:13: ${RATE} 0`],
+    ["rate: 6", "rate: .nan", `s.yaml:13: ${RATE} NaN`],
+    ["rate: 6", "rate: .inf", `s.yaml:13: ${RATE} Infinity`],
+    ["rate: 6", "rate: 1e400", `s.yaml:13: ${RATE} Infinity`],
+    ["rate: 6", 'rate: "6"', `s.yaml:13: ${RATE} "6"`],
+    ["rate: 6", "rate:", `s.yaml:13: ${RATE} nothing`],
+    ["rate: 6", "rate: [6]", `s.yaml:13: ${RATE} a list`],
+    ["      rate: 6\n", "", `s.yaml:11: ${RATE} nothing`],
+    [
+      "seconds: 300",
+      "seconds: 1e9",
+      "s.yaml:14: engines.chat.workload.seconds: expected seconds above 0, at most 1e6, got " +
+        "1000000000",
+    ],
+    [
+      "rate: 6",
+      "rate: 1e5",
+      "s.yaml:11: engines.chat.workload: expected at most 2000000 requests, got 30000000",
+    ],
+    [
+      "seed: 1",
+      "seed: 1.5",
+      "s.yaml:2: seed: expected a whole number from 0 to 9007199254740991, got 1.5",
+    ],
+    [
+      "prompt: 161",
+      "prompt: 0",
+      "s.yaml:15: engines.chat.workload.lengths.prompt: expected tokens above 0, got 0",
+    ],
+    [
+      "{ prompt: 161, output: 338 }",
+      "{ prompt: 16.1, output: 8, fixed: true }",
+      "s.yaml:15: engines.chat.workload.lengths: expected whole tokens for fixed lengths, got " +
+        "16.1 and 8",
+    ],
+    [
+      "prompt: 161",
+      "maxPrompt: 4096, prompt: 161",
+      "s.yaml:15: engines.chat.workload.lengths.maxPrompt: expected a length below the model's " +
+        "context of 2048 tokens, got 4096",
+    ],
+    [
+      "{ prompt: 161, output: 338 }",
+      "sharegtp",
+      's.yaml:15: engines.chat.workload.lengths: unknown lengths "sharegtp"; did you mean ' +
+        'sharegpt?',
+    ],
+    [
+      "{ prompt: 161, output: 338 }",
+      "7",
+      "s.yaml:15: engines.chat.workload.lengths: expected one of sharegpt, alpaca, azure-conv, " +
+        "azure-code or {prompt, output}",
+    ],
+    [
+      "arrivals: poisson",
+      "arrivals: poison",
+      's.yaml:12: engines.chat.workload.arrivals: unknown arrivals "poison"; did you mean poisson?',
+    ],
+    [
+      "arrivals: poisson\n",
+      "\n",
+      "s.yaml:11: engines.chat.workload: expected a map with trace: FILE or arrivals: poisson | " +
+        "on-off | backlog | list",
+    ],
+    [
+      "borrowLimit: 100%",
+      "borrowLimit: -5%",
+      `s.yaml:5: pool.borrowLimit: expected ${LIMIT}, got "-5%"`,
+    ],
+    [
+      "headroom: auto",
+      "headroom: some",
+      `s.yaml:5: pool.headroom: expected auto, ${LIMIT}, got "some"`,
+    ],
+    [
+      "lenderShare: 2%",
+      "lenderShare: 101%",
+      's.yaml:5: pool.lenderShare: expected a percentage of the lender\'s HBM bandwidth (2%) or ' +
+        'none, got "101%"',
+    ],
+    [
+      "lenderShare: 2%",
+      "lenderShare: 0.02",
+      "s.yaml:5: pool.lenderShare: expected a percentage of the lender's HBM bandwidth (2%) or " +
+        "none, got 0.02",
+    ],
+    [
+      "sliceBytes: 64MiB",
+      "sliceBytes: 64 megs",
+      's.yaml:5: pool.sliceBytes: expected a size above 0 like 64MiB, got "64 megs"',
+    ],
+    [
+      "sliceBytes: 64MiB",
+      "interference: subtractve",
+      's.yaml:5: pool.interference: expected one of subtractive, ceiling, got "subtractve"',
+    ],
+    [
+      "sliceBytes: 64MiB",
+      "sliceBytes: 1MiB",
+      "s.yaml:7: engines.chat: sliceBytes is 1.05 MB; expected at least a block of 16 tokens of " +
+        "OPT-13B: 13107200 bytes",
+    ],
+    [
+      "sliceBytes: 64MiB",
+      "sliceBytes: 9GB",
+      "s.yaml:7: engines.chat: sliceBytes is 9.00 GB; expected at most the KV memory of OPT-13B " +
+        "on a100-40g: 8.29 GB",
+    ],
+    [
+      "share: 1/8",
+      "share: 9/8",
+      's.yaml:32: engines.replay.workload.share: expected a share above 0, at most 1, like 1/8 ' +
+        'or 0.125, got "9/8"',
+    ],
+    [
+      "share: 1/8",
+      "share: 1/0",
+      's.yaml:32: engines.replay.workload.share: expected a share above 0',
+    ],
+    [
+      "share: 1/8",
+      "share: 0",
+      "s.yaml:32: engines.replay.workload.share: expected a share above 0",
+    ],
+    [
+      "rateScale: 0.5",
+      "rateScale: 0",
+      "s.yaml:32: engines.replay.workload.rateScale: expected a factor above 0, at most 1e6, got 0",
+    ],
+    ["engines:", "engines: []\nengine:", "s.yaml:7: engine: unknown key; did you mean engines"],
+  ])("%s", (from, to, message) => {
+    expect(changed(from, to)).toContain(`E_SCENARIO ${message}`);
+  });
+
+  it("engines and systems may not be empty lists", () => {
+    expect(failure("server: 1xh100\nengines: []")).toBe(
+      "E_SCENARIO s.yaml:2: engines: expected a list with items, got an empty list",
+    );
+    const noSystems = changed("[static, double, ema,", "[] # ");
+    expect(noSystems).toContain("systems: expected a list with items");
+    expect(failure("server: 1xh100")).toContain("engines: expected a list, got nothing");
+  });
+});
+
+describe("names and places", () => {
+  it.each([
+    ["4xa100-40g", "4xa100-40", 'E_SERVER s.yaml:1: server: unknown server "4xa100-40"'],
+    ["4xa100-40g", "[h100]", "E_SCENARIO s.yaml:1: server: expected a short name (4xa100-40g)"],
+    ["4xa100-40g", "{ gpus: [h100, h10] }", "E_GPU s.yaml:1: server: "],
+    [
+      "model: OPT-13B",
+      "model: OPT-31B",
+      'E_MODEL s.yaml:9: engines.chat.model: unknown model "OPT-31B"',
+    ],
+    ["model: OPT-13B", "model: Mixtral-8x7B", "E_MODEL_UNSUPPORTED s.yaml:9: engines.chat.model: "],
+    [
+      "model: OPT-13B",
+      "model: OPT-66B",
+      "E_MODEL_FIT s.yaml:9: engines.chat.model: model OPT-66B does not fit",
+    ],
+    ["model: OPT-13B", "model: ./gone.json", "E_FILE s.yaml:9: engines.chat.model: ./gone.json: "],
+    [
+      "gpus: [1]",
+      "gpus: [0]",
+      'E_SCENARIO s.yaml:17: engines.code.gpus: GPU 0 already has engine "chat"; two engines on ' +
+        'one GPU are not built yet',
+    ],
+    [
+      "gpus: [1]",
+      "gpus: [4]",
+      "E_SCENARIO s.yaml:17: engines.code.gpus: there is no GPU 4; 4xa100-40g has GPUs 0 to 3",
+    ],
+    [
+      "gpus: [1]",
+      "gpus: [1, 3]",
+      "E_MODEL_UNSUPPORTED s.yaml:17: engines.code.gpus: tensor parallel is not built yet",
+    ],
+    [
+      "gpus: [1]",
+      "gpus: [-1]",
+      "E_SCENARIO s.yaml:17: engines.code.gpus.0: expected a GPU's index from 0",
+    ],
+    ["gpus: [1]", "gpus: 1", "E_SCENARIO s.yaml:17: engines.code.gpus: expected a list, got 1"],
+    [
+      "name: code",
+      "name: chat",
+      'E_SCENARIO s.yaml:16: engines.chat.name: two engines are named "chat"',
+    ],
+    ["name: code", "name: 7", "E_SCENARIO s.yaml:16: engines.1.name: expected a name"],
+    [
+      "name: code",
+      "name: __proto__",
+      "E_SCENARIO s.yaml:16: engines.__proto__.name: expected a name",
+    ],
+    [
+      "[static,",
+      "[static, static,",
+      'E_SCENARIO s.yaml:4: systems.1: two systems are named "static"; expected one',
+    ],
+    [
+      "[static,",
+      "[statc,",
+      'E_SYSTEM s.yaml:4: systems.0: unknown system "statc"; did you mean static?',
+    ],
+    [
+      "base: ema",
+      "base: emma",
+      'E_SYSTEM s.yaml:4: systems.ema-uncapped.base: unknown system "emma"',
+    ],
+    [
+      ", base: ema",
+      "",
+      "E_SCENARIO s.yaml:4: systems.ema-uncapped: expected a base, one of static, double, ema",
+    ],
+    [
+      '"@1"',
+      '"@2"',
+      'E_ARGUMENT s.yaml:32: engines.replay.workload.trace: "@2" is the 2. --trace FILE, and ' +
+        'only 1 are given',
+    ],
+    ['"@1"', "gone.csv", "E_FILE s.yaml:32: engines.replay.workload.trace: gone.csv: no such file"],
+  ])("%s -> %s", (from, to, message) => {
+    expect(changed(from, to)).toContain(message);
+  });
+
+  it("an error of a trace names its own file and line too", () => {
+    write("bad.csv", `${TRACE}\n9,3.5,1`);
+    expect(changed('"@1"', "bad.csv")).toContain(
+      "E_TRACE s.yaml:32: engines.replay.workload.trace: bad.csv:14: prompt_tokens: expected",
+    );
+  });
+
+  it("shares of a trace that sum to more than 1", () => {
+    const line = (name: string, gpu: number, share: string): string =>
+      `  - { name: ${name}, gpus: [${gpu}], model: OPT-13B, ` +
+      `workload: { trace: "@1", share: ${share} } }`;
+    const engines = [line("a", 0, "1/2"), line("b", 1, "0.3"), line("c", 2, "1/4")];
+    expect(failure(["server: 4xa100-40g", "engines:", ...engines].join("\n"))).toBe(
+      "E_SCENARIO s.yaml:5: engines.c.workload.share: the shares of trace @1 sum to more than 1",
+    );
+  });
+});
