@@ -107,7 +107,7 @@ export class BorrowController {
   }
 
   #ask(wanted: number, nowNs: number): void {
-    const obtainable = this.#pool.obtainable(this.#arena.engine);
+    const obtainable = this.#pool.obtainable(this.#arena.engine, nowNs);
     const held = this.#arena.borrowedSlices;
     const limit = this.#options.borrowLimitSlices;
     if (held >= limit) {
@@ -153,12 +153,19 @@ export class BorrowController {
       sequencesMax: Math.min(this.#options.maxSequences, sequences + this.#scheduler.waiting.size),
       remoteBytesMax: slicesMax * layout.sliceBytes,
       tpotTargetNs: this.#options.tpotTargetNs,
-      forecast: (count, remoteBytes) =>
-        this.#planner.forecast(
-          this.#cost.decodeStep(count, tokensOf(count)),
-          remoteBytes,
-          bytesPerSecond,
-        ),
+      forecast: {
+        stepNs: (count, remoteBytes) =>
+          this.#planner.forecastStepNs(
+            this.#cost.decodeStep(count, tokensOf(count)),
+            remoteBytes,
+            bytesPerSecond,
+          ),
+        ringBytes: (count, remoteBytes) =>
+          this.#planner.forecastRingBytes(
+            this.#cost.decodeStep(count, tokensOf(count)),
+            remoteBytes,
+          ),
+      },
     });
     // A request larger than the engine's own memory is served for its own sake, not for throughput.
     if (isForced) return { slices: slicesMax, bound: "limit" };

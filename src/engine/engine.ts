@@ -58,6 +58,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   #nowNs = 0;
   #allocatedBlocks = 0;
   #isStepInFlight = false;
+  #isStepRemote = false;
   #isActive = false;
   #controlDueNs = 0;
   #retryNs = Infinity;
@@ -177,7 +178,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   // What the recall ladder asks.
 
   fenceNs(row: number, nowNs: number): number {
-    if (!this.#isStepInFlight || !this.kv.readSet.has(row)) return nowNs;
+    if (!this.#isStepInFlight || !this.#isStepRemote || !this.kv.readSet.has(row)) return nowNs;
     if (this.#pausedUntilNs < 0 || !this.kv.readSet.isStaged(row)) return this.#stepEndNs;
     return this.#pausedUntilNs;
   }
@@ -198,8 +199,9 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.scheduler.check();
   }
 
+  /** A step that reads nothing remote has nothing that a recall or a lender could disturb. */
   #interrupt(nowNs: number): void {
-    if (this.#pausedUntilNs >= 0) return;
+    if (this.#pausedUntilNs >= 0 || !this.#isStepRemote) return;
     this.#pausedUntilNs = this.#runner.interrupt(nowNs);
     this.#sink.note("interrupted", this.#pausedUntilNs, nowNs);
   }
@@ -244,12 +246,13 @@ export class Engine implements SchedulerEvents, LadderHost {
       }
       const keep = 0.9 * (this.rates.pacedBytesPerSecond(source) / 1e9) * this.#localStepNs;
       this.#ladder.returnEmpty((source - 1) as EngineId, Infinity, nowNs);
-      const used = this.kv.usedBlocks(source) * blockBytes;
-      if (used <= keep || this.#options.lenderShare === 0) continue;
-      if (this.#residency.refuge(source, false) < 0) {
-        const room = this.#options.borrowLimitSlices - this.arena.borrowedSlices;
-        const wanted = Math.min(room, Math.ceil((used - keep) / sliceBytes));
-        if (wanted > 0) this.arena.borrow(wanted, false, nowNs);
+      const excess = this.#residency.stayingBlocks(source) * blockBytes - keep;
+      if (excess <= 0 || this.#options.lenderShare === 0) continue;
+      const homeless = excess - this.#residency.refugeBlocks(source) * blockBytes;
+      const room = this.#options.borrowLimitSlices - this.arena.borrowedSlices;
+      const wanted = Math.min(room, Math.ceil(homeless / sliceBytes));
+      if (wanted > 0 && this.#pool.obtainable(this.id, nowNs).fromIdleLenders > 0) {
+        this.arena.borrow(wanted, false, nowNs);
       }
       this.#residency.evacuate(source, keep, nowNs);
     }
@@ -349,6 +352,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.#runner.submit(this.#work(before), nowNs);
     this.#stepEndNs = this.#runner.nextDueNs();
     this.#isStepInFlight = true;
+    this.#isStepRemote = this.kv.readSet.totalBytes() > 0;
     this.#setActive(true, nowNs);
     if (this.arena.borrowedSlices > 0) this.#keepLocalRoom(nowNs);
   }

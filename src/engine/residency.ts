@@ -87,7 +87,7 @@ export class Residency {
   evacuate(source: number, keepBytes: number, nowNs: number): void {
     const { blockBytes } = this.#kv.layout;
     const { order, count } = this.#sequences;
-    let remaining = this.#kv.usedBlocks(source) - this.#leavingBlocks(source);
+    let remaining = this.stayingBlocks(source);
     for (let index = count - 1; index >= 0 && remaining * blockBytes > keepBytes; index--) {
       const row = order[index]!;
       while (remaining * blockBytes > keepBytes) {
@@ -100,6 +100,21 @@ export class Residency {
         remaining -= moved;
       }
     }
+  }
+
+  /** Blocks that could leave `source` right now without a new lease. */
+  refugeBlocks(source: number): number {
+    const { slices } = this.#kv;
+    let free = Math.max(0, slices.freeBlocks[LOCAL_SOURCE]! - this.localReserveBlocks);
+    for (let other = 1; other < this.#arena.hostSource; other++) {
+      if (other !== source && !this.#isBusy(other)) free += slices.freeBlocks[other]!;
+    }
+    return free;
+  }
+
+  /** Blocks of a source that no move takes away yet. */
+  stayingBlocks(source: number): number {
+    return this.#kv.usedBlocks(source) - this.#leavingBlocks(source);
   }
 
   /** Brings parked sequences' blocks back from the host while there is room for all of them. */

@@ -27,6 +27,9 @@ export interface StepPlannerOptions {
   readonly ownBytes: number;
 }
 
+/** A choice of access modes is looked for anew after so many steps, whatever has changed. */
+const SEARCH_EVERY_STEPS = 32;
+
 export class StepPlanner {
   readonly groupLayers: number;
   readonly #options: StepPlannerOptions;
@@ -35,6 +38,10 @@ export class StepPlanner {
   readonly #bytes: Float64Array;
   readonly #runs: Float64Array;
   readonly #ringRows: number[] = [];
+  /** What the last full search was made for, and the shares it found. */
+  readonly #searched = { linearNs: 0, attentionNs: 0, bytes: 0, ageSteps: 0 };
+  readonly #stagedShare: Float64Array;
+  readonly #searchedRates: Float64Array;
 
   constructor(options: StepPlannerOptions, kv: KvCache) {
     this.#options = options;
@@ -42,6 +49,8 @@ export class StepPlanner {
     this.#choice = accessChoice(kv.sourceCount);
     this.#bytes = new Float64Array(kv.sourceCount);
     this.#runs = new Float64Array(kv.sourceCount);
+    this.#stagedShare = new Float64Array(kv.sourceCount);
+    this.#searchedRates = new Float64Array(kv.sourceCount);
     const { layers, blocksPerSlice, blockLayerBytes } = kv.layout;
     const typicalStaged = options.ownBytes / 2 / layers;
     this.groupLayers = chooseGroupLayers(
@@ -64,8 +73,43 @@ export class StepPlanner {
       if (this.#ringRows.length > 0) this.#fitRing(0);
       return;
     }
+    let bytes = 0;
     for (let source = 1; source < this.#kv.sourceCount; source++) {
       this.#bytes[source] = readSet.stagedBytes[source]! + readSet.directBytes[source]!;
+      bytes += this.#bytes[source]!;
+    }
+    if (this.#isStale(compute, bytes, sourceBytesPerSecond)) {
+      this.#search(compute, bytes, sourceBytesPerSecond);
+    }
+    const staged = this.#choice.stagedBytesPerLayer;
+    let total = 0;
+    for (let source = 1; source < staged.length; source++) {
+      staged[source] = this.#stagedShare[source]! * this.#bytes[source]!;
+      total += staged[source]!;
+    }
+    const room = this.#fitRing(total);
+    if (room < total) {
+      for (let source = 1; source < staged.length; source++) staged[source]! *= room / total;
+    }
+    readSet.rebalance(staged);
+  }
+
+  /** Whether the question has moved so far from the last search that its shares may be wrong. */
+  #isStale(compute: StepCompute, bytes: number, sourceBytesPerSecond: Float64Array): boolean {
+    const last = this.#searched;
+    if (++last.ageSteps >= SEARCH_EVERY_STEPS) return true;
+    if (isFar(compute.linearLayerNs, last.linearNs, 0.1)) return true;
+    if (isFar(compute.attentionLayerNs, last.attentionNs, 0.05)) return true;
+    if (isFar(bytes, last.bytes, 0.03)) return true;
+    for (let source = 1; source < sourceBytesPerSecond.length; source++) {
+      if (sourceBytesPerSecond[source] !== this.#searchedRates[source]) return true;
+    }
+    return false;
+  }
+
+  #search(compute: StepCompute, bytes: number, sourceBytesPerSecond: Float64Array): void {
+    const { readSet } = this.#kv;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
       this.#runs[source] = readSet.stagedRuns[source]! + readSet.directRuns[source]!;
     }
     const { mode, link } = this.#options;
@@ -80,37 +124,44 @@ export class StepPlanner {
       this.#choice,
     );
     const staged = this.#choice.stagedBytesPerLayer;
-    let total = 0;
-    for (let source = 1; source < staged.length; source++) total += staged[source]!;
-    const room = this.#fitRing(total);
-    if (room < total) {
-      for (let source = 1; source < staged.length; source++) staged[source]! *= room / total;
+    for (let source = 1; source < staged.length; source++) {
+      const has = this.#bytes[source]!;
+      this.#stagedShare[source] = has > 0 ? staged[source]! / has : 1;
     }
-    readSet.rebalance(staged);
+    const last = this.#searched;
+    last.linearNs = compute.linearLayerNs;
+    last.attentionNs = compute.attentionLayerNs;
+    last.bytes = bytes;
+    last.ageSteps = 0;
+    this.#searchedRates.set(sourceBytesPerSecond);
   }
 
-  /** @returns step time and ring of an imagined step that reads so many remote bytes. */
-  forecast(
+  /** @returns how long an imagined step takes that reads so many remote bytes. */
+  forecastStepNs(
     compute: StepCompute,
     remoteBytes: number,
     sourceBytesPerSecond: number,
-  ): { stepNs: number; ringBytes: number } {
+  ): number {
     const { layers, blocksPerSlice, blockLayerBytes } = this.#kv.layout;
-    const perLayer = remoteBytes / layers;
     const { mode, link } = this.#options;
-    const run = blocksPerSlice * blockLayerBytes;
-    const stepNs = predictStepNs(
+    return predictStepNs(
       mode,
       compute,
       link,
       this.groupLayers,
-      perLayer,
-      run,
+      remoteBytes / layers,
+      blocksPerSlice * blockLayerBytes,
       sourceBytesPerSecond,
     );
+  }
+
+  /** @returns the ring that such a step needs. */
+  forecastRingBytes(compute: StepCompute, remoteBytes: number): number {
+    const { mode } = this.#options;
+    if (mode === "direct") return 0;
     const direct = mode === "staged" ? 0 : this.#hiddenDirectBytes(compute);
-    const staged = mode === "direct" ? 0 : Math.max(0, perLayer - direct);
-    return { stepNs, ringBytes: ringBytes(this.groupLayers, staged) };
+    const perLayer = remoteBytes / this.#kv.layout.layers;
+    return ringBytes(this.groupLayers, Math.max(0, perLayer - direct));
   }
 
   /** Bytes of one layer that direct reads carry while attention runs anyway. */
@@ -134,4 +185,9 @@ export class StepPlanner {
     while (this.#ringRows.length > needed + 1) slices.releaseFromRing(this.#ringRows.pop()!);
     return (this.#ringRows.length * layout.sliceBytes) / (2 * this.groupLayers);
   }
+}
+
+/** Whether a value has moved by more than a share of what it was. */
+function isFar(value: number, before: number, share: number): boolean {
+  return Math.abs(value - before) > share * before;
 }

@@ -63,6 +63,7 @@ export class Arena {
   readonly #kv: KvCache;
   readonly #options: ArenaOptions;
   readonly #firstRow: number;
+  #nowNs = 0;
   #offered = 0;
   #demandOutstanding = 0;
   #refillOutstanding = 0;
@@ -109,12 +110,16 @@ export class Arena {
   nextDueNs(): number {
     let due = Infinity;
     for (const fence of this.#fenced) due = Math.min(due, fence.notBeforeNs);
-    for (const recall of this.recalls) due = Math.min(due, recall.deadlineNs);
+    for (const recall of this.recalls) {
+      // An overdue recall waits for a read or a copy to end, and that has a due time of its own.
+      if (recall.deadlineNs > this.#nowNs) due = Math.min(due, recall.deadlineNs);
+    }
     return due;
   }
 
   /** Reads the mailbox and gives back what may go now. */
   poll(nowNs: number): void {
+    this.#nowNs = nowNs;
     if (!this.isElastic) return;
     for (let event = this.#pool.poll(this.engine); event !== null; event = this.#pool.poll(this.engine)) {
       switch (event.type) {

@@ -9,8 +9,10 @@
 
 /** What a step would be with so many sequences; implemented over cost model and planner. */
 export interface StepForecast {
-  /** Predicted step time with `remoteBytes` of KV over the links, and the ring it needs. */
-  (sequences: number, remoteBytes: number): { readonly stepNs: number; readonly ringBytes: number };
+  /** Predicted step time with `remoteBytes` of KV over the links. */
+  stepNs(sequences: number, remoteBytes: number): number;
+  /** What the staging ring then takes from the engine's own memory. */
+  ringBytes(sequences: number, remoteBytes: number): number;
 }
 
 export interface BorrowQuestion {
@@ -32,7 +34,7 @@ export interface BorrowAnswer {
   readonly bound: "does-not-pay" | "slo" | "limit" | "demand";
 }
 
-const STEPS = 24;
+const STEPS = 16;
 /** More remote bytes must raise throughput by this much, or the last ones were not worth it. */
 const GAIN_MIN = 1.002;
 
@@ -42,11 +44,12 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
   let bestRate = 0;
   for (let index = 0; index <= STEPS; index++) {
     const remoteBytes = (remoteBytesMax * index) / STEPS;
-    const ring = question.forecast(1, remoteBytes).ringBytes;
+    const roughly = (ownBytes + remoteBytes) / sequenceBytes;
+    const ring = question.forecast.ringBytes(roughly, remoteBytes);
     const fits = (ownBytes - ring + remoteBytes) / sequenceBytes;
     const sequences = Math.min(fits, sequencesMax);
     if (sequences <= 0) continue;
-    const { stepNs } = question.forecast(sequences, remoteBytes);
+    const stepNs = question.forecast.stepNs(sequences, remoteBytes);
     if (index > 0 && stepNs > tpotTargetNs) return { ...best, bound: "slo" };
     const rate = sequences / stepNs;
     if (index > 0 && rate < bestRate * GAIN_MIN) {
