@@ -2,8 +2,8 @@
  * Which bytes a step stages and which it reads in place, and how long the step then takes.
  *
  * Called by planners when a read set or a batch has changed, and by schedulers that ask whether
- * borrowing pays. It knows one layer's bytes by lender, not which slices they lie in (ReadSet moves
- * those). The equations stand in step-bound.ts, the search in split-search.ts.
+ * borrowing pays. It knows one layer's bytes by lender, not which slices they lie in (ReadSet
+ * moves those). The equations stand in step-bound.ts, the search in split-search.ts.
  *
  * Invariants: pure, and allocates nothing; in mixed mode stepNs is at most 0.1 % above the step of
  * any other split, so also of all staged and of all direct.
@@ -78,8 +78,8 @@ export function chooseAccess(
 }
 
 /**
- * "Does it pay": the steady-state step with so many remote bytes a layer spread evenly over lenders
- * that may together be read at `totalSourceBytesPerSecond`, in runs of `runBytesPerLayer`.
+ * "Does it pay": the steady-state step with so many remote bytes a layer spread evenly over
+ * lenders that may together be read at `totalSourceBytesPerSecond`, in runs of `runBytesPerLayer`.
  *
  * @returns Infinity when there are bytes and no lender may be read.
  */

@@ -12,7 +12,7 @@ import type { LinkCosts } from "./step-compute.ts";
 
 /**
  * Where copies need no company: at 376 GB/s 1.5 MB take 4.0 us beside 2.3 us of copy cost, and at
- * 276 GB/s 5.4 us (FIELD, section 3, batched copies on H100 and link rates).
+ * 276 GB/s 5.4 us (docs/METHOD.md, "What links and copies cost": batched copies and link rates).
  */
 const COPY_BYTES_ENOUGH = 1.5e6;
 

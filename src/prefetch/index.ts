@@ -1,6 +1,6 @@
 /**
- * The public face of the prefetch planner: what must cross which link before which layer group, and
- * how long a step then takes. It does not know what a sequence or a pool is.
+ * The public face of the prefetch planner: what must cross which link before which layer group,
+ * and how long a step then takes. It does not know what a sequence or a pool is.
  */
 
 export type { LinkCosts, StepCompute } from "./step-compute.ts";

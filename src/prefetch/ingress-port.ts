@@ -15,7 +15,7 @@
 import type { StepLoads } from "./step-loads.ts";
 
 export class IngressPort {
-  /** When the copies last begun begin and end; the end moves while direct reads go first. */
+  /** When the copies last begun begin, direct reads left aside, and when they end. */
   beginNs = 0;
   arriveNs = 0;
   /** From when the port could work on them: laying the step again from that group starts here. */
@@ -95,7 +95,6 @@ export class IngressPort {
     // Copies that are still in their latency give way only for what is left of the reads then.
     const againNs = Math.min(this.beginNs, attendNs) + this.#pushNs;
     const pushedNs = Math.max(againNs - this.beginNs, 0);
-    if (this.beginNs > attendNs) this.beginNs += pushedNs;
     this.arriveNs += pushedNs;
     this.fromNs += pushedNs;
     this.busyNs += Math.max(this.arriveNs, attendNs + readNs) - copiedNs;

@@ -2,9 +2,9 @@
  * What a step reads that is not local, kept up to date access by access.
  *
  * Filled by whoever knows which borrowed slices the running batch reads (keys are its own dense
- * integers); read by the access mode and the timeline, which want sums by lender. Every layer reads
- * the same blocks, so everything here is of ONE layer. It does not know what a slice or a sequence
- * is.
+ * integers); read by the access mode and the timeline, which want sums by lender. Every layer
+ * reads the same blocks, so everything here is of ONE layer. It does not know what a slice or a
+ * sequence is.
  *
  * Each access is staged or direct. Accesses of one lender and one kind are chained by the power of
  * two of their run's length, so that `rebalance` finds long runs to stage (few copies a byte) and

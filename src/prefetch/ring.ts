@@ -9,8 +9,8 @@
  *                          |                   |
  *                          +-------drop--------+----> FREE   a forecast was wrong: wasted bytes
  *
- * Invariants: a slot holds one group and a group one slot; nothing is read before it has arrived; a
- * slot that is read is not refilled.
+ * Invariants: a slot holds one group and a group one slot; nothing is read before it has arrived;
+ * a slot that is read is not refilled.
  */
 
 import { assert } from "../base/index.ts";

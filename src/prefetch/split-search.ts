@@ -4,12 +4,12 @@
  * Used by access-mode.ts alone, which keeps one instance: its fields are scratch of one call, so
  * that choosing allocates nothing.
  *
- * The idea: fix the time t in which a layer's direct reads cross. Then reading more directly within
- * t never hurts (staged bytes cost two trips through HBM and a copy each), so lender l is read
- * directly for min(R_l, t rate_l) bytes, and where the port allows no more than t N together, the
- * lenders with the shortest runs go first, for their copies cost most. What is left is a function
- * of t alone; it is the partial minimum of a linear program, hence convex, and a golden-section
- * search finds its least value.
+ * The idea: fix the time t in which a layer's direct reads cross. Then reading more directly
+ * within t never hurts (staged bytes cost two trips through HBM and a copy each), so lender l is
+ * read directly for min(R_l, t rate_l) bytes, and where the port allows no more than t N together,
+ * the lenders with the shortest runs go first, for their copies cost most. What is left is a
+ * function of t alone; it is the partial minimum of a linear program, hence convex, and a
+ * golden-section search finds its least value.
  *
  * Invariant: after `settle` the loads are those of the staged bytes written.
  */
@@ -29,7 +29,7 @@ const COMPUTE_WEIGHT = 1e-4;
 /** Everything is per layer; arrays are by source and belong to the caller. */
 export class SplitSearch {
   readonly loads: LayerLoads = { stagedBytes: 0, directBytes: 0, directNs: 0, linkNs: 0 };
-  /** Sources that hold bytes, shortest runs first: the most copies saved by a byte read directly. */
+  /** Sources that hold bytes; shortest runs first, whose copies are most a byte. */
   readonly #fillOrder = new Int32Array(SOURCES_MAX);
   #fillCount = 0;
   #compute!: StepCompute;

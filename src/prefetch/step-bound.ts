@@ -1,19 +1,21 @@
 /**
- * The closed form of a steady-state step: how long it takes when its remote bytes arrive beside it.
+ * The closed form of a steady-state step: how long it takes when its remote bytes arrive beside
+ * it.
  *
  * Called by the access mode for each split it considers. It knows one layer's loads and a ring of
  * two layer groups; it replays nothing (timeline.ts does, and a test holds the two together).
  *
- * The equations are those of FIELD, section 2, a layer at a time, and what the ring adds. With S
- * bytes of a layer staged, D read directly in directNs, and the link busy linkNs a layer:
+ * The equations are those of docs/METHOD.md ("What a step costs"), a layer at a time, and what the
+ * ring adds. With S bytes of a layer staged, D read directly in directNs, and the link busy linkNs
+ * a layer:
  *
  *     linear    = linearLayer + S/B                    staged bytes are written while GEMMs run
  *     attention = max(attentionLayer - D/B, directNs)  direct bytes are not read from local HBM
  *     compute   = host + head + layers (linear + attention)
  *     link      = layers linkNs
  *
- * A ring of two groups of g layers cannot use the whole step for the link: around a step's end only
- * two groups may be ahead of the compute. With A the arrival of a step's last group:
+ * A ring of two groups of g layers cannot use the whole step for the link: around a step's end
+ * only two groups may be ahead of the compute. With A the arrival of a step's last group:
  *
  *     A |attention|head|host|linear|attention|          the next step's arrivals, link bound:
  *       |-- group 0 --|                                 needs the slot of group count-2

@@ -1,11 +1,13 @@
 /**
  * What the planner is told of a step's compute and of the links: plain numbers, no model, no GPU.
  *
- * Filled by whoever knows the batch (scheduler, simulator, engine) from its cost model; read by the
- * access mode and by the timeline. Both are values of one step and may be reused objects.
+ * Filled by whoever knows the batch (scheduler, simulator, engine) from its cost model; read by
+ * the access mode and by the timeline. Both are values of one step and may be reused objects.
  */
 
-/** What one step's compute costs per layer, had all its KV been in local HBM. Float nanoseconds. */
+/**
+ * What one step's compute costs per layer, had all its KV been in local HBM. Float nanoseconds.
+ */
 export interface StepCompute {
   layers: number;
   /** Before the first layer; the GPU computes nothing, links may run. */

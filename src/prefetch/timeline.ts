@@ -17,14 +17,15 @@
  *   (attentionLayer - D/B) slowdown and the direct reads. host comes first, head last.
  * - The ring has two slots: copies of group g + 2 start when group g's attention has ended and the
  *   port is free. One copy moves one run of a whole group.
- * - A train of copies pays the latency from when its slot is free; a port still busy then hides it.
+ * - A train of copies pays the latency from when its slot is free; a port still busy then hides
+ * it.
  * - Direct reads have the port's priority at copy granularity: copies in flight when attention
  *   starts are pushed back by what the reads add to the work of the port and of the lenders.
  *
- * Invariants: ends are integers and monotone; more bytes and slower links never end a step earlier;
- * with nothing remote the step is host + layers (linear + attention) slowdown + head, rounded once,
- * and the shortcut taken then equals the replay to the nanosecond. Times inside are floats relative
- * to the start, so that a shift of the clock changes nothing.
+ * Invariants: ends are integers and monotone; more bytes and slower links never end a step
+ * earlier; with nothing remote the step is host + layers (linear + attention) slowdown + head,
+ * rounded once, and the shortcut taken then equals the replay to the nanosecond. Times inside are
+ * floats relative to the start, so that a shift of the clock changes nothing.
  */
 
 import { assert } from "../base/index.ts";
@@ -72,7 +73,9 @@ export class StepTimeline {
   endNs = 0;
   /** The same step had all its KV been local, under the same slowdown. Integer. */
   localEndNs = 0;
-  /** When the port may begin group 0 of the next step: its slot is free, the port idle. Integer. */
+  /**
+   * When the port may begin group 0 of the next step: its slot is free, the port idle. Integer.
+   */
   nextAheadFromNs = 0;
   // The rest is of the whole step, also when only its later groups were laid again.
   /** Time groups waited for staged bytes, and attention prolonged by direct reads. */

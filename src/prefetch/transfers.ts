@@ -4,15 +4,15 @@
  * Used by runners that move real bytes, one queue a port: the runner submits a chunk, and asks for
  * the next when the port has room. It knows lenders by index, bytes and deadlines; no copy engine.
  *
- * The idea: earliest deadline first, and copy engines do not preempt (FIELD, section 3: one bulk
+ * The idea: earliest deadline first, and copy engines do not preempt (docs/METHOD.md: one bulk
  * copy blocks the small ones behind it), so everything is cut into chunks and an urgent transfer
  * waits for at most the chunk under way. Each lender is paced by a debt: a chunk adds its bytes,
  * time pays them off at the lender's rate, and a lender in debt is passed over. A new rate is that
  * of all time since the last `next`, so a faster pace counts within one chunk.
  *
  * Invariants: each queued transfer is in its lender's heap once; every byte of a transfer is given
- * out once, in order; among lenders without debt the earliest deadline goes first, ties in order of
- * arrival.
+ * out once, in order; among lenders without debt the earliest deadline goes first, ties in order
+ * of arrival.
  */
 
 import { assert } from "../base/index.ts";

@@ -1,4 +1,4 @@
-/** The access mode against a search of all splits, and against the equations of FIELD, section 2. */
+/** The access mode against a search of all splits, and against the equations of docs/METHOD.md. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -190,6 +190,25 @@ describe("the access mode", () => {
     expect((180e6 - stagedBytes) / (4e5 / (1 / 276 + 1 / 1244))).toBeCloseTo(1, 3);
   });
 
+  it("leaves no crumb to read directly where staging is best", () => {
+    const question: Question = {
+      compute: {
+        layers: 40,
+        hostNs: 3e6,
+        headNs: 4e5,
+        linearLayerNs: 5e5,
+        attentionLayerNs: 0,
+        hbmBytesPerSecond: 1244e9,
+      },
+      link: { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 },
+      groupLayers: 1,
+      bytes: [10e6, 0, 20e6],
+      runs: [7, 0, 14],
+      rates: [276e9, 0, 276e9],
+    };
+    expect([...choose("mixed", question).stagedBytesPerLayer]).toEqual([10e6, 0, 20e6]);
+  });
+
   it("stages what a paced lender holds and reads the fast one directly", () => {
     const question: Question = {
       compute: {
@@ -211,7 +230,7 @@ describe("the access mode", () => {
     expect(pacedStaged!).toBeGreaterThan(14e6);
   });
 
-  it("predicts infinity where nothing may be read, and the local step where nothing is remote", () => {
+  it("predicts infinity where nothing may be read, the local step where nothing is remote", () => {
     const compute = {
       layers: 4,
       hostNs: 10,

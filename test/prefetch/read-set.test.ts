@@ -141,7 +141,11 @@ describe("the read set", () => {
           { maxCommands: 60 },
         ),
         (commands) => {
-          fc.modelRun(() => ({ model: { accesses: new Map() }, real: new ReadSet(3, 2) }), commands);
+          const setup = (): { model: Model; real: ReadSet } => ({
+            model: { accesses: new Map() },
+            real: new ReadSet(SOURCES, 2),
+          });
+          fc.modelRun(setup, commands);
         },
       ),
       { numRuns: 200 },
@@ -159,6 +163,14 @@ describe("the read set", () => {
     reads.rebalance(new Float64Array([0]));
     reads.rebalance(new Float64Array([1_600_000]));
     expect(reads.stagedRuns[0]).toBe(1);
+  });
+
+  it("fills with a small access what a large one left open", () => {
+    const reads = new ReadSet(1, 2);
+    reads.set(0, 0, 1, 1);
+    reads.set(1, 0, 1, 10_000);
+    reads.rebalance(new Float64Array([1]));
+    expect([reads.isStaged(0), reads.isStaged(1)]).toEqual([true, false]);
   });
 
   it("refuses a source it does not have, and runs without bytes", () => {

@@ -1,8 +1,8 @@
 /**
  * A second replay of a step, tick by tick, that shares nothing with the timeline but the rules.
  *
- * Used by the timeline's tests. All times are whole nanoseconds and there is one lender, so that the
- * two must agree to the nanosecond.
+ * Used by the timeline's tests. All times are whole nanoseconds and there is one lender, so that
+ * the two must agree to the nanosecond.
  */
 
 export interface TickStep {

@@ -1,86 +1,10 @@
-/** The timeline's promises: the rules to the nanosecond, bounds, monotony, rounding, laying again. */
+/** The timeline's promises: its rules to the nanosecond, bounds, monotony, rounding. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { StepTimeline, type TimelineInput } from "../../src/prefetch/index.ts";
+import type { TimelineInput } from "../../src/prefetch/index.ts";
+import { anyStep, lay, localStep, nothing } from "./drawn-step.ts";
 import { replayByTicks, type TickStep } from "./timeline-replay.ts";
-
-const nothing = (sourceCount: number): Float64Array => new Float64Array(sourceCount);
-
-/** A step of 40 layers like an OPT-13B decode step on an A100-40, with nothing remote. */
-function localStep(): TimelineInput {
-  return {
-    startNs: 1_000_000_000,
-    firstGroup: 0,
-    groupCount: 40,
-    groupLayers: 1,
-    layers: 40,
-    compute: {
-      layers: 40,
-      hostNs: 3_000_000,
-      headNs: 400_000,
-      linearLayerNs: 520_000,
-      attentionLayerNs: 150_000,
-      hbmBytesPerSecond: 1244e9,
-    },
-    hbmSlowdown: 1,
-    link: { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 },
-    stagedBytes: nothing(3),
-    stagedRuns: nothing(3),
-    directBytes: nothing(3),
-    sourceBytesPerSecond: new Float64Array([276e9, 276e9, 276e9]),
-    aheadFromNs: 1_000_000_000,
-    aheadShare: 0,
-  };
-}
-
-const anySource = fc.record({
-  stagedBytes: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 100_000_000 })),
-  runBytes: fc.integer({ min: 50_000, max: 4_000_000 }),
-  directBytes: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 40_000_000 })),
-  bytesPerSecond: fc.oneof(fc.constant(276e9), fc.integer({ min: 5, max: 276 }).map((x) => x * 1e9)),
-});
-
-/** Steps with remote bytes over one to four lenders, some of them paced. */
-const anyStep = fc
-  .record({
-    layers: fc.integer({ min: 1, max: 64 }),
-    groupLayers: fc.integer({ min: 1, max: 7 }),
-    hostNs: fc.double({ min: 0, max: 4e6, noNaN: true }),
-    headNs: fc.double({ min: 0, max: 1e6, noNaN: true }),
-    linearLayerNs: fc.double({ min: 1e4, max: 1e6, noNaN: true }),
-    attentionLayerNs: fc.double({ min: 1e4, max: 5e5, noNaN: true }),
-    hbmSlowdown: fc.oneof(fc.constant(1), fc.double({ min: 1, max: 1.5, noNaN: true })),
-    aheadNs: fc.integer({ min: 0, max: 2_000_000 }),
-    aheadShare: fc.constantFrom(0, 0.5, 0.9, 1),
-    sources: fc.array(anySource, { minLength: 1, maxLength: 4 }),
-  })
-  .map((draw): TimelineInput => {
-    const layers = Math.max(draw.layers, draw.groupLayers);
-    const step = localStep();
-    return {
-      ...step,
-      layers,
-      groupLayers: draw.groupLayers,
-      groupCount: Math.ceil(layers / draw.groupLayers),
-      compute: { ...step.compute, ...draw, layers },
-      hbmSlowdown: draw.hbmSlowdown,
-      aheadFromNs: step.startNs - draw.aheadNs,
-      aheadShare: draw.aheadShare,
-      stagedBytes: Float64Array.from(draw.sources, (source) => source.stagedBytes),
-      stagedRuns: Float64Array.from(draw.sources, (source) =>
-        Math.ceil(source.stagedBytes / source.runBytes),
-      ),
-      directBytes: Float64Array.from(draw.sources, (source) => source.directBytes),
-      sourceBytesPerSecond: Float64Array.from(draw.sources, (source) => source.bytesPerSecond),
-    };
-  });
-
-function lay(input: TimelineInput): StepTimeline {
-  const timeline = new StepTimeline(input.layers);
-  timeline.lay(input);
-  return timeline;
-}
 
 const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
 
@@ -235,6 +159,17 @@ describe("a step replayed by groups", () => {
     );
   });
 
+  it("with direct reads alone is its compute, the reads' port time included", () => {
+    fc.assert(
+      fc.property(anyStep, (drawn) => {
+        const zeros = nothing(drawn.stagedBytes.length);
+        const step = { ...drawn, stagedBytes: zeros, stagedRuns: zeros };
+        const tookNs = lay(step).endNs - step.startNs;
+        expect(Math.abs(tookNs - computeNs(step))).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
   it("never ends earlier with more bytes, slower links or less ahead", () => {
     const anyFactor = fc.double({ min: 1, max: 3, noNaN: true });
     fc.assert(
@@ -283,74 +218,5 @@ describe("a step replayed by groups", () => {
         expect(shifted.endNs - shiftNs).toBe(lay(step).endNs);
       }),
     );
-  });
-});
-
-describe("a step laid again from a group", () => {
-  it("comes to the same when nothing has changed", () => {
-    fc.assert(
-      fc.property(anyStep, fc.nat(), (step, pick) => {
-        const timeline = lay(step);
-        const before = { ...timeline, groupEndNs: timeline.groupEndNs.slice() };
-        const firstGroup = 1 + (pick % step.groupCount);
-        timeline.lay({
-          ...step,
-          firstGroup,
-          startNs: timeline.groupEndNs[firstGroup - 1]!,
-          aheadFromNs: timeline.copyFromNs[firstGroup] ?? 0,
-          aheadShare: 1,
-        });
-        for (let group = 0; group < step.groupCount; group++) {
-          const movedNs = timeline.groupEndNs[group]! - before.groupEndNs[group]!;
-          expect(Math.abs(movedNs)).toBeLessThanOrEqual(2);
-        }
-        expect(Math.abs(timeline.endNs - before.endNs)).toBeLessThanOrEqual(2);
-        expect(timeline.localEndNs).toBeCloseTo(before.localEndNs, -1);
-        expect(Math.abs(timeline.waitNs - before.waitNs)).toBeLessThanOrEqual(2);
-        expect(timeline.hits + timeline.lates + timeline.misses).toBe(
-          before.hits + before.lates + before.misses,
-        );
-      }),
-    );
-  });
-
-  it("keeps the groups that are done for and moves only later ones", () => {
-    const step = localStep();
-    step.stagedBytes = new Float64Array([20e6, 20e6, 20e6]);
-    step.stagedRuns = new Float64Array([12, 12, 12]);
-    step.aheadShare = 1;
-    const timeline = lay(step);
-    const untouched = timeline.groupEndNs.slice();
-    const group = timeline.groupAt(step.startNs + 15_000_000);
-    timeline.lay({
-      ...step,
-      firstGroup: group + 1,
-      startNs: untouched[group]!,
-      sourceBytesPerSecond: new Float64Array([25e9, 25e9, 25e9]),
-      aheadFromNs: timeline.copyFromNs[group + 1]!,
-    });
-    expect(timeline.groupEndNs.slice(0, group + 1)).toEqual(untouched.slice(0, group + 1));
-    expect(timeline.groupEndNs[group + 3]!).toBeGreaterThan(untouched[group + 3]!);
-    expect(timeline.waitNs).toBeGreaterThan(0);
-    expect(timeline.hits + timeline.lates + timeline.misses).toBe(40);
-  });
-
-  it("finds the group in flight", () => {
-    fc.assert(
-      fc.property(anyStep, fc.double({ min: 0, max: 1, noNaN: true }), (step, share) => {
-        const timeline = lay(step);
-        const ends = [...timeline.groupEndNs.slice(0, step.groupCount)];
-        const nowNs = Math.round(step.startNs + share * (timeline.endNs - step.startNs));
-        const expected = ends.findIndex((endNs) => endNs > nowNs);
-        expect(timeline.groupAt(nowNs)).toBe(expected < 0 ? step.groupCount - 1 : expected);
-      }),
-    );
-  });
-
-  it("refuses to be laid again before the group it continues from has ended", () => {
-    const step = localStep();
-    const timeline = lay(step);
-    const tooEarly = { ...step, firstGroup: 5, startNs: timeline.groupEndNs[4]! - 1 };
-    expect(() => timeline.lay(tooEarly)).toThrow("laid again");
   });
 });

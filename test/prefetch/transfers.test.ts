@@ -188,6 +188,18 @@ describe("the transfer queue", () => {
     expect(queue.next(20)).toMatchObject({ id: 1, offsetBytes: 4_000_000 });
   });
 
+  it("keeps its order when a cancelled transfer's place is taken by an earlier one", () => {
+    const queue = new TransferQueue(1, 1000);
+    [1, 10, 2, 11, 12, 3, 4].forEach((deadlineNs, id) => {
+      queue.push({ id, source: 0, bytes: 10, deadlineNs });
+    });
+    expect(queue.cancel(3)).toBe(10);
+    queue.check();
+    const order = [1, 2, 3, 4, 5, 6].map(() => queue.next(0)!.id);
+    expect(order).toEqual([0, 2, 5, 6, 1, 4]);
+    expect(queue.next(0)).toBeNull();
+  });
+
   it("passes over a paced lender until its debt is paid, and hears a faster pace at once", () => {
     const queue = new TransferQueue(2, 1000);
     queue.setRate(0, 1e9);
