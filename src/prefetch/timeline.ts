@@ -7,10 +7,10 @@
  * The rules, for S bytes of a layer staged and D read directly:
  *
  *   compute |host|linear 0|attention 0|linear 1|~wait~|attention 1|linear 2|attention 2|head|
- *   port  [copy 0][ copy 1    ..direct 0..  copy 1    ][  copy 2 ..]          [next step's copy 0
- *         ^ahead  ^           ^                       ^              ^
- *                 |           direct reads go first   |              group 1's slot is free
- *                 the step has started: a free slot   the port is free, and so is group 0's slot
+ *   port  [copy 0][copy 1  ..direct 0.. copy 1       ][ copy 2       ][copy 0 of the next step
+ *         ^ahead  ^        ^                          ^               ^
+ *                 |        direct reads go first      |               group 1's slot is free
+ *                 the step has started: a free slot   the port is free, group 0's slot too
  *
  * - Compute of a group of L layers: linear L (linearLayer + S/B) slowdown, for staged bytes are
  *   written into HBM meanwhile; then it waits for its copies; then attention, L times the longer of
