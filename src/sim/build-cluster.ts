@@ -7,7 +7,7 @@
 
 import { EmaError, engineId } from "../base/index.ts";
 import { createCostModel, kvMemoryBytes, pathBetween, type Topology } from "../hardware/index.ts";
-import { Engine, type EngineOptions } from "../engine/index.ts";
+import { Engine, type CopyEngine, type EngineOptions, type StepRunner } from "../engine/index.ts";
 import { createKvLayout, type KvLayout } from "../kvcache/index.ts";
 import { Pool } from "../pool/index.ts";
 import type { MemoryLimit, Scenario, SystemSettings } from "../scenario/index.ts";
@@ -25,6 +25,15 @@ const REFILL_DEADLINE_NS = 100e6;
 const ACCOUNT_WINDOW_NS = 60e9;
 const HEAD_TIMEOUT_NS = 600e9;
 const PARKED_MAX_NS = 500e6;
+
+/** Where tests put watchers and faults between an engine and what it uses; nothing else does. */
+export interface ClusterSeams {
+  pool?(pool: Pool): Pool;
+  runner?(runner: StepRunner, engine: number): StepRunner;
+  copies?(copies: CopyEngine, engine: number): CopyEngine;
+  /** Ten minutes of waiting are many events in a small simulation. */
+  readonly headTimeoutNs?: number;
+}
 
 /** What an engine has: whole slices of its own KV memory. */
 export interface EngineMemorySize {
@@ -85,13 +94,14 @@ export function buildCluster(
   seed: number,
   admission: AdmissionSetting,
   digest: Digest,
+  seams: ClusterSeams = {},
 ): Cluster {
   const { topology, engines } = scenario;
   const sizes = memorySizes(scenario, system);
   const tables = engines.map((engine) => engine.requests(seed));
   const totalWindow = totalWindowOf(tables);
   const load = new ServerLoad(topology, system.pool.interference);
-  const pool = new Pool({
+  const made = new Pool({
     members: engines.map((engine, index) => ({
       device: engine.gpuIndex,
       sliceCount: sizes[index]!.ownSlices,
@@ -101,9 +111,13 @@ export function buildCluster(
     refillDeadlineNs: REFILL_DEADLINE_NS,
     accountWindowNs: ACCOUNT_WINDOW_NS,
   });
+  const pool = seams.pool?.(made) ?? made;
   const members: ClusterMember[] = engines.map((engine, index) => {
     const recorder = new Recorder(tables[index]!, index, totalWindow, digest);
-    const options = engineOptions(scenario, system, sizes, index, admission);
+    const options = {
+      ...engineOptions(scenario, system, sizes, index, admission),
+      headTimeoutNs: seams.headTimeoutNs ?? HEAD_TIMEOUT_NS,
+    };
     const gpuOfSource = Int32Array.of(engine.gpuIndex, ...engines.map((e) => e.gpuIndex), -1);
     const runner = new CostedRunner(
       {
@@ -128,9 +142,16 @@ export function buildCluster(
       },
       load,
     );
-    const made = new Engine(options, pool, runner, copies, recorder);
+    const running = new Engine(
+      options,
+      pool,
+      seams.runner?.(runner, index) ?? runner,
+      seams.copies?.(copies, index) ?? copies,
+      recorder,
+    );
     const { sliceBytes } = system.pool;
-    return { engine: made, recorder, requests: tables[index]!, sliceBytes };
+    const gpu = engine.gpuIndex;
+    return { engine: running, gpu, recorder, requests: tables[index]!, sliceBytes };
   });
   return new Cluster(members, pool, load);
 }
@@ -178,7 +199,7 @@ function engineOptions(
   sizes: readonly EngineMemorySize[],
   index: number,
   admission: AdmissionSetting,
-): EngineOptions {
+): Omit<EngineOptions, "headTimeoutNs"> {
   const { engines, topology, slo } = scenario;
   const engine = engines[index]!;
   const gpu = topology.gpus[engine.gpuIndex]!;
@@ -221,7 +242,6 @@ function engineOptions(
     contextTokensMax: engine.model.contextTokensMax,
     tpotTargetNs: slo.tpotSeconds * 1e9,
     admission,
-    headTimeoutNs: HEAD_TIMEOUT_NS,
     parkedMaxNs: PARKED_MAX_NS,
   };
 }

@@ -22,6 +22,7 @@ const TICKS_AT_ONCE_MAX = 10_000;
 
 export interface ClusterMember {
   readonly engine: Engine;
+  readonly gpu: number;
   readonly recorder: Recorder;
   readonly requests: RequestTable;
   readonly sliceBytes: number;
@@ -76,15 +77,28 @@ export class Cluster {
     return true;
   }
 
+  isGone(index: number): boolean {
+    return this.#isGone[index] === 1;
+  }
+
+  /** Something from outside acts on an engine between events: an operator, a client, a fault. */
+  act(index: number, action: (engine: Engine, nowNs: number) => void): void {
+    assert(!this.isGone(index), () => `cluster: engine ${index} is gone`);
+    action(this.members[index]!.engine, this.nowNs);
+    this.#refreshDue(index);
+    this.#deliverMail();
+  }
+
   /** The engine's process is gone: its requests fail, its memory is lost to its borrowers. */
   removeEngine(index: number): void {
-    const { recorder, requests } = this.members[index]!;
+    const { recorder, requests, gpu } = this.members[index]!;
     this.#isGone[index] = 1;
     for (let request = 0; request < requests.count; request++) {
       const isOpen = recorder.failure[request] === null && !(recorder.lastTokenNs[request]! >= 0);
       if (isOpen) recorder.failed(request, "engine-lost", this.nowNs);
     }
     this.#dueNs[index] = Infinity;
+    this.load.forget(gpu);
     this.pool.apply({ type: "RemoveEngine", engine: engineId(index) }, this.nowNs);
     this.#deliverMail();
   }

@@ -1,7 +1,12 @@
 /** The public face of the simulator: one system of one scenario in, one record out. */
 
 export { ADMISSION_SETTINGS, type AdmissionSetting } from "../scheduler/index.ts";
-export { buildCluster, memorySizes, type EngineMemorySize } from "./build-cluster.ts";
+export {
+  buildCluster,
+  memorySizes,
+  type ClusterSeams,
+  type EngineMemorySize,
+} from "./build-cluster.ts";
 export { Cluster, type ClusterMember } from "./cluster.ts";
 export { Digest } from "./digest.ts";
 export { simulate } from "./simulate.ts";

@@ -48,6 +48,11 @@ export class ServerLoad {
     this.#rate[index] = Math.max(0, this.#rate[index]! + bytesPerSecond);
   }
 
+  /** A GPU whose process has ended reads nobody any more. */
+  forget(reader: number): void {
+    for (let lender = 0; lender < this.#gpuCount; lender++) this.setRate(lender, reader, 0);
+  }
+
   recordPath(source: number, target: number, bytes: number, busyNs: number): void {
     const index = source * this.#gpuCount + target;
     this.pathBytes[index]! += bytes;
