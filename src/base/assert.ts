@@ -10,7 +10,7 @@ export class AssertionFailure extends Error {
   override readonly name = "AssertionFailure";
 }
 
-/** @throws AssertionFailure when `condition` is false. Pass a closure where building the text costs. */
+/** @throws AssertionFailure when `condition` is false. Pass a closure where the text costs. */
 export function assert(condition: boolean, message: string | (() => string)): asserts condition {
   if (!condition) {
     throw new AssertionFailure(typeof message === "string" ? message : message());

@@ -1,8 +1,8 @@
 /**
  * Branded integers: an engine's index cannot be passed where a slice's is wanted.
  *
- * All ids are dense indices from zero, so that they index typed arrays; the brand exists only in the
- * type checker.
+ * All ids are dense indices from zero, so that they index typed arrays; the brand exists only in
+ * the type checker.
  */
 
 declare const brand: unique symbol;

@@ -1,8 +1,10 @@
 /**
  * A binary min-heap of (time, payload) on typed arrays: the calendar of a simulated cluster.
  *
- * Called by the simulation's loop and by anything that keeps many deadlines. It does not know what a
- * payload means. Equal times come out in the order they went in, so that runs are reproducible.
+ * Called by whoever keeps many deadlines. It does not know what a payload means. Equal times come
+ * out in the order they went in, so that runs are reproducible.
+ *
+ * Invariant: no entry comes after its children, by (time, order of arrival).
  */
 
 import { assert } from "./assert.ts";
@@ -15,7 +17,9 @@ export class EventHeap {
   #size = 0;
   #nextOrder = 0;
 
+  /** @param initialCapacity entries before it grows for the first time; at least one. */
   constructor(initialCapacity = 64) {
+    assert(initialCapacity >= 1, `event heap: capacity ${initialCapacity}`);
     this.#timeNs = new Float64Array(initialCapacity);
     this.#order = new Float64Array(initialCapacity);
     this.#payload = new Int32Array(initialCapacity);
@@ -30,7 +34,9 @@ export class EventHeap {
     return this.#size === 0 ? Infinity : this.#timeNs[0]!;
   }
 
+  /** Takes O(log size). The time is no NaN: it would never come out in order. */
   push(timeNs: number, payload: number): void {
+    assert(timeNs >= 0, () => `event heap: time ${timeNs}`);
     if (this.#size === this.#timeNs.length) this.#grow();
     let index = this.#size++;
     const order = this.#nextOrder++;
@@ -50,6 +56,14 @@ export class EventHeap {
     this.#size--;
     if (this.#size > 0) this.#sink(this.#size);
     return result;
+  }
+
+  /** Walks the whole heap. */
+  check(): void {
+    for (let index = 1; index < this.#size; index++) {
+      const isInOrder = !this.#isAfter((index - 1) >> 1, this.#timeNs[index]!, this.#order[index]!);
+      assert(isInOrder, () => `event heap: entry ${index} comes before its parent`);
+    }
   }
 
   #sink(last: number): void {

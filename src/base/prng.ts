@@ -51,7 +51,7 @@ export class Prng {
     return -Math.log(1 - this.nextUnit()) * mean;
   }
 
-  /** Standard normal by Box-Muller; the second value is thrown away to keep one call one draw pair. */
+  /** Standard normal by Box-Muller; the second value is dropped: a call is always two draws. */
   nextNormal(): number {
     const radius = Math.sqrt(-2 * Math.log(1 - this.nextUnit()));
     return radius * Math.cos(2 * Math.PI * this.nextUnit());

@@ -29,10 +29,11 @@ export function parseBytes(text: string): number | null {
   return Number.isSafeInteger(Math.round(bytes)) ? Math.round(bytes) : null;
 }
 
-/** @returns a share in [0, ∞) for texts like `2%` or `150 %`; `null` when it is not a percentage. */
+/** @returns a share in [0, ∞) for texts like `2%` or `150 %`; `null` when it is no percentage. */
 export function parsePercent(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?)\s*%$/.exec(text.trim());
-  return match === null ? null : Number(match[1]) / 100;
+  const share = match === null ? NaN : Number(match[1]) / 100;
+  return Number.isFinite(share) ? share : null;
 }
 
 /** Three significant digits and a power of ten: `8.06 GB`. */
@@ -40,10 +41,12 @@ export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;
   let unit = 0;
-  while (Math.abs(value) >= 1000 && unit < units.length - 1) {
+  // Rounding comes first: 999,960 bytes are 1.00 MB, not 1000 kB.
+  while (Math.abs(Number(value.toPrecision(3))) >= 1000 && unit < units.length - 1) {
     value /= 1000;
     unit++;
   }
-  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  const rounded = Math.abs(Number(value.toPrecision(3)));
+  const digits = unit === 0 || rounded >= 100 ? 0 : rounded >= 10 ? 1 : 2;
   return `${value.toFixed(digits)} ${units[unit]}`;
 }
