@@ -19,9 +19,11 @@ import type { Question } from "./limits-inputs.ts";
 
 interface Answer {
   readonly ideal: Limit;
+  /** With lenders that run as often as the scenario's; without one they are idle. */
   readonly practical: Limit;
-  /** Without a scenario nobody says how often lenders run: the other end of the range. */
-  readonly practicalLendersRunning: Limit | null;
+  /** The ends of the range: lenders that never run, and lenders that always do. */
+  readonly practicalLendersIdle: Limit;
+  readonly practicalLendersRunning: Limit;
 }
 
 function answerOf(question: Question): Answer {
@@ -29,18 +31,18 @@ function answerOf(question: Question): Answer {
   return {
     ideal: idealLimit(question.ideal),
     practical: practicalLimit(practical),
-    practicalLendersRunning:
-      question.workload === null ? practicalLimit(withLendersRunning(practical)) : null,
+    practicalLendersIdle: practicalLimit(withRunShare(practical, 0)),
+    practicalLendersRunning: practicalLimit(withRunShare(practical, 1)),
   };
 }
 
-function withLendersRunning(inputs: PracticalInputs): PracticalInputs {
-  return { ...inputs, lenders: inputs.lenders.map((lender) => ({ ...lender, runShare: 1 })) };
+function withRunShare(inputs: PracticalInputs, runShare: number): PracticalInputs {
+  return { ...inputs, lenders: inputs.lenders.map((lender) => ({ ...lender, runShare })) };
 }
 
 /** The one object of `--json`; `null` for what does not exist, never NaN or Infinity. */
 export function limitsJson(question: Question): object {
-  const { ideal, practical, practicalLendersRunning } = answerOf(question);
+  const answer = answerOf(question);
   const { borrower, capBytes, lenders } = question.practical;
   return {
     formatVersion: 1,
@@ -54,10 +56,10 @@ export function limitsJson(question: Question): object {
     peers: lenders.length,
     ownKvBytes: borrower.ownKvBytes,
     lenderShare: question.practical.lenderShare,
-    ideal: limitJson(ideal),
-    practical: limitJson(practical),
-    practicalLendersRunning:
-      practicalLendersRunning === null ? null : limitJson(practicalLendersRunning),
+    ideal: limitJson(answer.ideal),
+    practical: limitJson(answer.practical),
+    practicalLendersIdle: limitJson(answer.practicalLendersIdle),
+    practicalLendersRunning: limitJson(answer.practicalLendersRunning),
     workload: question.workload,
   };
 }
@@ -87,14 +89,14 @@ function localJson({ tokensPerSecond, stepSeconds, sequences }: LocalPoint): obj
 export function limitsText(question: Question, isColoured: boolean): string {
   const colours = pc.createColors(isColoured);
   const answer = answerOf(question);
-  const { practical, ideal, practicalLendersRunning } = answer;
+  const { practical, ideal } = answer;
   const rows: string[][] = [HEADINGS];
-  rows.push(...localRows(ideal), borrowingRow("ideal", ideal));
+  rows.push(...localRows(ideal), borrowingRow("borrowing", ideal));
   const separator = rows.length;
-  rows.push(...localRows(practical), borrowingRow(practicalLabel(question), practical));
-  if (practicalLendersRunning !== null) {
-    rows.push(borrowingRow("borrowing, lenders running", practicalLendersRunning));
-  }
+  rows.push(...localRows(practical));
+  rows.push(borrowingRow("borrowing, lenders idle", answer.practicalLendersIdle));
+  if (question.workload !== null) rows.push(borrowingRow("borrowing, lenders as here", practical));
+  rows.push(borrowingRow("borrowing, lenders running", answer.practicalLendersRunning));
   const lines = aligned(rows);
   return [
     ...heading(question).map((line, index) => (index === 0 ? colours.bold(line) : line)),
@@ -164,10 +166,6 @@ function costsTitle(question: Question): string {
   return `With costs: ring, copies, whole slices and blocks, ${pace}${prompts}`;
 }
 
-function practicalLabel(question: Question): string {
-  return question.workload === null ? "borrowing, lenders idle" : "borrowing";
-}
-
 function localRows(limit: Limit): string[][] {
   const row = (name: string, point: LocalPoint): string[] => [
     `  ${name}`,
@@ -183,7 +181,7 @@ function localRows(limit: Limit): string[][] {
 
 function borrowingRow(name: string, limit: Limit): string[] {
   return [
-    `  ${name === "ideal" ? "borrowing" : name}`,
+    `  ${name}`,
     rate(limit.tokensPerSecond),
     milliseconds(limit.stepSeconds),
     limit.sequences.toFixed(1),
@@ -210,7 +208,7 @@ const LIMIT_NAMES: Readonly<Record<LimitedBy, string>> = {
 function verdict(question: Question, answer: Answer): string {
   const { practical } = answer;
   const gain = practical.ratioToStatic;
-  const why = reason(practical.limitedBy, question);
+  const why = reason(practical.limitedBy, question) + lendersPart(answer);
   const text =
     gain < 1.005
       ? `Borrowing does not pay here: ${why}.`
@@ -225,6 +223,12 @@ function verdict(question: Question, answer: Answer): string {
   );
 }
 
+/** Said when lenders that run cost the borrower more than a hundredth. */
+function lendersPart({ practical, practicalLendersIdle }: Answer): string {
+  const kept = 1 - practical.tokensPerSecond / practicalLendersIdle.tokensPerSecond;
+  return kept < 0.01 ? "" : `, and steps of the lenders' own cost ${percent(kept)}`;
+}
+
 function reason(limitedBy: LimitedBy, question: Question): string {
   switch (limitedBy) {
     case "link":
@@ -234,7 +238,7 @@ function reason(limitedBy: LimitedBy, question: Question): string {
         ? "nobody lends"
         : "the memory it may borrow limits it, not the link";
     case "compute":
-      return "compute limits it: larger batches cost as much as they serve";
+      return "compute limits it: memory saves no time on prompts and large batches";
     case "lender-share":
       return "the share of their bandwidth that running lenders give limits it";
     case "max-sequences":

@@ -8,15 +8,18 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { registerCompare } from "./compare-command.ts";
 import { runAtEdge } from "./edge.ts";
 import { registerLimits } from "./limits-command.ts";
 
 const EXAMPLES = `
 Examples:
+  $ ema compare scenarios/quickstart.yaml
+      replay a workload on several memory systems: a table, a picture and a verdict
   $ ema limits --server 4xa100-40g --model OPT-13B --context 1024
       what a saturated engine could gain at best, before anything is simulated
   $ ema limits scenarios/paper-a100-40.yaml --json
-      the same for an engine of a scenario, as one JSON object
+      the same for the most loaded engine of a scenario, as one JSON object
 
 Exit codes: 0 done, 1 a bug in EMA, 2 bad input, 3 a system could not run the scenario.
 Set NO_COLOR to switch colours off, EMA_DEBUG=1 to see where an error came from.`;
@@ -38,6 +41,7 @@ function ema(): Command {
     // Commands inherit both: every usage error reaches edge.ts and is printed there, once.
     .exitOverride()
     .configureOutput({ outputError: () => {} });
+  registerCompare(program);
   registerLimits(program);
   return program;
 }

@@ -1,7 +1,7 @@
 /**
  * The ideal limit: what a saturated borrower could gain if nothing but bandwidths cost anything.
  *
- * Called by `ema limits` and compared with FIELD's published table by a test. Decode only, every
+ * Called by `ema limits`; a test holds it to a table that was worked out apart. Decode only, every
  * sequence at exactly the context given, fractional sequences, no ring, free copies, lenders that
  * never run; R and s are chosen for the most throughput.
  */
@@ -10,6 +10,7 @@ import { bestShare, type LimitMode, type SharePoint, type Surroundings } from ".
 import type { Borrower } from "./borrower.ts";
 import { limitingResource, NO_BOOST, type Boost, type Limit } from "./limit.ts";
 import type { LimitedBy, LocalPoint } from "./limit.ts";
+import { stepBound } from "./step-time.ts";
 
 export interface IdealInputs {
   readonly borrower: Borrower;
@@ -43,19 +44,20 @@ export function idealLimit(inputs: IdealInputs): Limit {
     ringBytes: 0,
     ratioToStatic: best.tokensPerSecond / fixed.tokensPerSecond,
     ratioToDouble: best.tokensPerSecond / double.tokensPerSecond,
-    limitedBy: limitedBy(inputs, best.tokensPerSecond),
+    limitedBy: limitedBy(inputs, best.sequences),
     remoteSlowdown: best.remoteBytes > 0 ? seconds / localSeconds - 1 : null,
     hiddenShare: linkSeconds > 0 ? 1 - waitSeconds / linkSeconds : null,
   };
 }
 
-function limitedBy(inputs: IdealInputs, tokensPerSecond: number): LimitedBy {
+function limitedBy(inputs: IdealInputs, sequences: number): LimitedBy {
   // More of no memory is no memory: the question has to be answered without asking it.
   if (Math.min(inputs.capBytes, inputs.lendableBytes) <= 0) return "memory";
-  return limitingResource(
-    tokensPerSecond,
-    (boost) => bestShare(surroundings(inputs, boost)).tokensPerSecond,
-  );
+  return limitingResource((boost) => {
+    const boosted = surroundings(inputs, boost);
+    const fixed = bestShare({ ...boosted, remoteBytesMax: 0 });
+    return bestShare(boosted).tokensPerSecond / fixed.tokensPerSecond;
+  }, stepBound(inputs.borrower, sequences));
 }
 
 export function localPoint(point: SharePoint): LocalPoint {

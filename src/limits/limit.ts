@@ -6,8 +6,10 @@
  */
 
 /**
- * The resource of which a little more would gain the most. `max-sequences` is the engine's own
- * bound on its batch; `hbm` is said when more of none of the others would gain anything.
+ * The resource of which a little more would raise the ratio to static the most: what limits
+ * borrowing, not what limits the engine, whose static self gets the same compute and batch.
+ * `max-sequences` is the engine's own bound on its batch. Where more of nothing would raise the
+ * ratio, `compute` or `hbm` says what a step of the engine waits for.
  */
 export type LimitedBy = "link" | "memory" | "compute" | "lender-share" | "max-sequences" | "hbm";
 
@@ -61,12 +63,13 @@ const MORE = 1.05;
 const GAIN_MIN = 1e-3;
 
 /**
- * @param throughput tokens a second with the boost; called once a resource.
- * @returns the resource whose boost gains the most over `presentTokensPerSecond`.
+ * @param ratioToStatic with the boost given to both; called once a resource and once with none.
+ * @param otherwise what is said when no boost raises it.
+ * @returns the resource whose boost raises it the most.
  */
 export function limitingResource(
-  presentTokensPerSecond: number,
-  throughput: (boost: Boost) => number,
+  ratioToStatic: (boost: Boost) => number,
+  otherwise: LimitedBy,
 ): LimitedBy {
   const candidates: readonly (readonly [LimitedBy, Partial<Boost>])[] = [
     ["memory", { memory: MORE }],
@@ -75,10 +78,10 @@ export function limitingResource(
     ["compute", { compute: MORE }],
     ["max-sequences", { sequencesMax: MORE }],
   ];
-  let limitedBy: LimitedBy = "hbm";
-  let best = presentTokensPerSecond * (1 + GAIN_MIN);
+  let limitedBy = otherwise;
+  let best = ratioToStatic(NO_BOOST) * (1 + GAIN_MIN);
   for (const [name, boost] of candidates) {
-    const gained = throughput({ ...NO_BOOST, ...boost });
+    const gained = ratioToStatic({ ...NO_BOOST, ...boost });
     if (gained > best) {
       best = gained;
       limitedBy = name;

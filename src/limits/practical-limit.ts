@@ -17,7 +17,7 @@ import { localPoint } from "./ideal-limit.ts";
 import { lenderStates, type Lender, type LenderState } from "./lenders.ts";
 import { limitingResource, NO_BOOST, type Boost, type Limit, type LimitedBy } from "./limit.ts";
 import { heldBytes, sliceLayout, type SliceLayout } from "./slice-layout.ts";
-import type { PrefillLoad } from "./step-time.ts";
+import { stepBound, type PrefillLoad } from "./step-time.ts";
 
 export interface PracticalInputs {
   readonly borrower: Borrower;
@@ -53,20 +53,21 @@ export function practicalLimit(inputs: PracticalInputs): Limit {
   const tokensPerSecond = meanThroughput(points);
   const overTime = (of: (point: SharePoint) => number): number =>
     points.reduce((sum, { probability, point }) => sum + probability * of(point), 0);
+  const sequences = overTime((point) => point.sequences);
   const stagedBytes = overTime((point) => point.stagedBytes);
   const remoteBytes = overTime((point) => point.remoteBytes);
   return {
     static: fixed,
     double,
     tokensPerSecond,
-    sequences: overTime((point) => point.sequences),
+    sequences,
     remoteBytes,
     stagedBytes,
     directBytes: remoteBytes - stagedBytes,
     ringBytes: overTime((point) => point.ringBytes),
     ratioToStatic: tokensPerSecond / fixed.tokensPerSecond,
     ratioToDouble: tokensPerSecond / double.tokensPerSecond,
-    limitedBy: limitedBy(inputs, layout),
+    limitedBy: limitedBy(inputs, layout, sequences),
     ...meanOverSteps(points),
   };
 }
@@ -74,6 +75,7 @@ export function practicalLimit(inputs: PracticalInputs): Limit {
 function limitedBy(
   inputs: PracticalInputs,
   layout: SliceLayout,
+  sequences: number,
 ): LimitedBy {
   // More of nothing is nothing: these questions have to be answered without asking them.
   const states = lenderStates(inputs.lenders, inputs.lenderShare);
@@ -83,12 +85,15 @@ function limitedBy(
   }
   if (inputs.capBytes <= 0) return "memory";
   // Asked of the smooth problem: a small change must not vanish in, or be made by, whole slices.
-  const smooth = (boost: Boost): number =>
-    states.reduce((sum, state) => {
+  return limitingResource((boost) => {
+    let ratio = 0;
+    for (const state of states) {
       const around = { ...surroundings(inputs, layout, state, boost), unitBytes: 0 };
-      return sum + state.probability * bestShare(around).tokensPerSecond;
-    }, 0);
-  return limitingResource(smooth(NO_BOOST), smooth);
+      const fixed = bestShare({ ...around, remoteBytesMax: 0 });
+      ratio += (state.probability * bestShare(around).tokensPerSecond) / fixed.tokensPerSecond;
+    }
+    return ratio;
+  }, stepBound(inputs.borrower, sequences));
 }
 
 function lendsWhileRunning(lender: Lender): boolean {

@@ -105,6 +105,12 @@ export function stepTime(
   };
 }
 
+/** What the GEMMs of a decode step wait for. */
+export function stepBound(borrower: Borrower, sequences: number): "compute" | "hbm" {
+  const weightsSeconds = borrower.weightBytes / borrower.hbmBytesPerSecond;
+  return linearSeconds(borrower, sequences) > weightsSeconds ? "compute" : "hbm";
+}
+
 /** lin for `tokens` query tokens. */
 function linearSeconds(borrower: Borrower, tokens: number): number {
   return Math.max(

@@ -1,9 +1,15 @@
-/** `ema limits` through a real process: answers, JSON, and one line for each kind of bad input. */
+/**
+ * `ema limits`: answers and JSON through a real process; each kind of bad input through the command
+ * itself, and some of them through a process too, because a process costs a second.
+ */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { outcomeOf } from "../../src/cli/edge.ts";
+import { registerLimits } from "../../src/cli/limits-command.ts";
 import { runEma } from "./run-ema.ts";
 
 const OPT = ["limits", "--server", "4xa100-40g", "--model", "OPT-13B"];
@@ -44,7 +50,8 @@ interface LimitsJson {
   readonly lenderShare: number | null;
   readonly ideal: LimitJson;
   readonly practical: LimitJson;
-  readonly practicalLendersRunning: LimitJson | null;
+  readonly practicalLendersIdle: LimitJson;
+  readonly practicalLendersRunning: LimitJson;
   readonly workload: { readonly lenderRunShare: number } | null;
 }
 
@@ -62,7 +69,7 @@ describe("a server, a model and a context", () => {
     expect(answer.peers).toBe(3);
     expect(answer.ideal.ratioToStatic).toBeCloseTo(1.56, 2);
     expect(answer.practical.ratioToStatic).toBeLessThan(answer.ideal.ratioToStatic);
-    expect(answer.practicalLendersRunning?.limitedBy).toBe("lender-share");
+    expect(answer.practicalLendersRunning.limitedBy).toBe("lender-share");
     expect(answer.workload).toBeNull();
   });
 
@@ -97,7 +104,9 @@ describe("a scenario", () => {
     expect(answer.workload?.lenderRunShare).toBeGreaterThan(0);
     expect(answer.workload?.lenderRunShare).toBeLessThan(0.2);
     expect(answer.practical.ratioToStatic).toBeGreaterThan(1.4);
-    expect(answer.practicalLendersRunning).toBeNull();
+    const { practical, practicalLendersIdle, practicalLendersRunning } = answer;
+    expect(practical.ratioToStatic).toBeLessThanOrEqual(practicalLendersIdle.ratioToStatic);
+    expect(practical.ratioToStatic).toBeGreaterThan(practicalLendersRunning.ratioToStatic);
   });
 
   it("is changed by --set", async () => {
@@ -147,12 +156,24 @@ describe("bad input is one line and exit code 2", () => {
     ["a missing file", ["limits", "nowhere.yaml"], /nowhere\.yaml/],
     ["--engine alone", [...OPT, "--context", "9", "--engine", "a"], /needs a scenario/],
   ];
-  it.concurrent.each(cases)("%s", async (_, args, expected) => {
-    const { stdout, stderr, exitCode } = await runEma(args);
-    expect(stderr).toMatch(expected);
-    expect(stderr).toMatch(/^ema: [^\n]+\n$/);
-    expect(stdout).toBe("");
+  it.each(cases)("%s", async (_, args, expected) => {
+    const program = new Command("ema").exitOverride().configureOutput({ outputError: () => {} });
+    registerLimits(program);
+    const failure: unknown = await program.parseAsync(args, { from: "user" }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    const { lines, exitCode } = outcomeOf(failure, false);
+    expect(lines).toHaveLength(1);
+    expect(`${lines[0]}\n`).toMatch(expected);
+    expect(lines[0]).toMatch(/^ema: [^\n]+$/);
     expect(exitCode).toBe(2);
+  });
+
+  it.concurrent.each(["-1", ""])('--context "%s" in a process', async (text) => {
+    const { stdout, stderr, exitCode } = await runEma([...OPT, "--context", text]);
+    expect(stderr).toBe(`ema: --context "${text}": expected a whole number of at least 1\n`);
+    expect([stdout, exitCode]).toEqual(["", 2]);
   });
 
   it("an engine that is not there, with the nearest", async () => {

@@ -1,4 +1,4 @@
-/** The search for the best share against every share there is, in whole slices, prompts included. */
+/** The search for the best share against every share there is: whole slices, prompts included. */
 
 import fc from "fast-check";
 import { expect, it } from "vitest";

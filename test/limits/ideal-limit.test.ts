@@ -117,9 +117,18 @@ describe("what limits", () => {
     expect(alone.remoteSlowdown).toBeNull();
     expect(alone.hiddenShare).toBeNull();
   });
-  it("is compute where batches outgrow the weights' read", () => {
+  it("is compute where a borrowed batch outgrows the weights' read", () => {
+    // 67 sequences of 256 tokens take 21 ms of these FLOPs, just under the weights' 22 ms.
+    const slow = { ...H100, flopsPerSecond: 2.1e14, portBytesPerSecond: 3e12 };
+    expect(limitOf(slow, QWEN3_32B, 256, "mixed", 3, Infinity).limitedBy).toBe("compute");
+  });
+  it("is compute where the engine's own batch outgrows it already: nothing else would help", () => {
     const slow = { ...H100, flopsPerSecond: 2e12, portBytesPerSecond: 3e12 };
     expect(limitOf(slow, QWEN3_32B, 256, "mixed", 3, 1).limitedBy).toBe("compute");
+  });
+  it("is the HBM where KV is nearly all a step reads and the link adds too little to see", () => {
+    const fast = { ...H100, portBytesPerSecond: 1e9 };
+    expect(limitOf(fast, LLAMA31_8B, 8192, "mixed", 3, 1).limitedBy).toBe("hbm");
   });
 });
 
