@@ -55,6 +55,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   readonly #accounts: LoanAccounts;
   readonly #allocation = new AllocationRate();
   readonly #compute: StepCompute;
+  readonly #cancelled = new Set<number>();
   #nowNs = 0;
   #allocatedBlocks = 0;
   #isStepInFlight = false;
@@ -100,7 +101,7 @@ export class Engine implements SchedulerEvents, LadderHost {
       { mode: options.accessMode, link, ownBytes: ownSlices * layout.sliceBytes },
       this.kv,
     );
-    this.#memory = new EngineMemory(options, this.kv, this.arena, this.rates, this.#planner);
+    this.#memory = new EngineMemory(options, this.kv, this.arena, this.#planner);
     const scheduling = { ...options, hostSource: this.arena.hostSource };
     this.scheduler = new Scheduler(scheduling, this.kv, this.#memory, this.rates, this);
     const { sequences } = this.scheduler;
@@ -129,6 +130,7 @@ export class Engine implements SchedulerEvents, LadderHost {
       this.#cost,
       this.#planner,
       this.#ladder,
+      this.#residency,
     );
     this.#accounts = new LoanAccounts(options.engineCount);
     for (const row of options.hostRows) this.kv.slices.admit(row);
@@ -139,6 +141,23 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.#nowNs = nowNs;
     this.scheduler.submit(request, promptTokens, outputTokensMax, nowNs);
     if (!this.#isStepInFlight) this.#retryNs = nowNs;
+  }
+
+  /**
+   * Its client has gone: the request makes no more tokens, and its memory is free by the next step.
+   * @returns whether it was here; the sink is not told.
+   */
+  cancel(request: number, nowNs: number): boolean {
+    this.#nowNs = nowNs;
+    const row = this.scheduler.sequences.rowOf(request);
+    if (row >= 0 && this.#isStepInFlight) {
+      // The step may be writing the sequence's blocks: they are free when it has ended.
+      this.#cancelled.add(request);
+      return true;
+    }
+    const wasHere = this.scheduler.cancel(request);
+    if (wasHere && !this.#isStepInFlight) this.#retryNs = nowNs;
+    return wasHere;
   }
 
   tick(nowNs: number): void {
@@ -241,11 +260,12 @@ export class Engine implements SchedulerEvents, LadderHost {
   #leaveBusyLenders(nowNs: number): void {
     const { blockBytes, sliceBytes } = this.kv.layout;
     for (let source = 1; source < this.arena.hostSource; source++) {
-      if (this.arena.isLenderRunning[source - 1] === 0 || this.kv.slices.heldRows[source] === 0) {
-        continue;
-      }
+      if (this.arena.isLenderRunning[source - 1] === 0) continue;
       const keep = 0.9 * (this.rates.pacedBytesPerSecond(source) / 1e9) * this.#localStepNs;
-      this.#ladder.returnEmpty((source - 1) as EngineId, Infinity, nowNs);
+      this.#residency.sharedBytes[source] = keep;
+      const surplus = this.kv.slices.heldRows[source]! - this.#residency.sharedRows(source);
+      if (surplus <= 0) continue;
+      this.#ladder.returnEmpty((source - 1) as EngineId, surplus, nowNs);
       const excess = this.#residency.stayingBlocks(source) * blockBytes - keep;
       if (excess <= 0 || this.#options.lenderShare === 0) continue;
       const homeless = excess - this.#residency.refugeBlocks(source) * blockBytes;
@@ -276,6 +296,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     for (let source = 1; source < this.arena.hostSource; source++) {
       counters.remoteReadBytes += timing.readBytes[source]!;
     }
+    if (this.#cancelled.size > 0) this.#dropCancelled();
     const made = this.#giveTokens(nowNs);
     if (this.arena.isElastic) {
       if (this.arena.borrowedSlices > 0) {
@@ -288,6 +309,15 @@ export class Engine implements SchedulerEvents, LadderHost {
     if (this.scheduler.batch.prefillSequences === 0) this.#localStepNs = timing.localNs;
     this.#sink.ran(timing.startNs, timing.endNs);
     this.#sink.note("step", made, nowNs);
+  }
+
+  #dropCancelled(): void {
+    for (const request of this.#cancelled) {
+      const row = this.scheduler.sequences.rowOf(request);
+      if (row >= 0) this.#leftBytes += this.#remoteBytesPerLayer(row);
+      this.scheduler.cancel(request);
+    }
+    this.#cancelled.clear();
   }
 
   /** @returns tokens made. */
@@ -324,7 +354,6 @@ export class Engine implements SchedulerEvents, LadderHost {
     const { scheduler } = this;
     if (!scheduler.isEmpty) {
       if (this.arena.isElastic) this.#control(nowNs);
-      this.#memory.stepNs = this.#localStepNs;
       let batch = scheduler.schedule(this.#localStepNs, nowNs);
       for (let tries = 0; batch.count === 0 && tries < 4 && !this.#isWaiting(); tries++) {
         scheduler.breakDeadlock(nowNs);
@@ -389,8 +418,8 @@ export class Engine implements SchedulerEvents, LadderHost {
     chunk = Math.max(chunk, scheduler.claimedBlocks);
     const most = this.#options.maxBatchTokens / blockTokens;
     const room = growth + Math.min(most, Math.ceil(chunk));
-    const rates = this.rates.sourceBytesPerSecond;
-    this.#residency.makeLocalRoom(room, this.#localStepNs, rates, nowNs);
+    this.#residency.makeLocalRoom(room, nowNs);
+    this.#planner.growRing(this.#residency, nowNs);
   }
 
   #control(nowNs: number): void {

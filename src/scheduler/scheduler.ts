@@ -138,15 +138,11 @@ export class Scheduler {
       this.waiting.removeAt(position);
       return true;
     }
-    const { order, count, request: requests } = this.sequences;
-    for (let index = 0; index < count; index++) {
-      const row = order[index]!;
-      if (requests[row] !== request) continue;
-      this.batch.exclude(row, this.sequences.pendingTokens(row) === 1);
-      this.#dismiss(row);
-      return true;
-    }
-    return false;
+    const row = this.sequences.rowOf(request);
+    if (row < 0) return false;
+    this.batch.exclude(row, this.sequences.pendingTokens(row) === 1);
+    this.#dismiss(row);
+    return true;
   }
 
   /**

@@ -83,6 +83,14 @@ export class Sequences {
     this.#freeRows[this.#freeCount++] = row;
   }
 
+  /** @returns the row of a request that runs, or -1. */
+  rowOf(request: number): number {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.request[this.order[index]!] === request) return this.order[index]!;
+    }
+    return -1;
+  }
+
   /** Tokens whose KV the next step must compute: one while decoding, the rest of the prompt before. */
   pendingTokens(row: number): number {
     return this.promptTokens[row]! + this.generatedTokens[row]! - this.computedTokens[row]!;

@@ -102,6 +102,12 @@ export class Recorder implements EngineSink {
     this.#log(21, request, nowNs);
   }
 
+  /** Its client has gone: neither finished nor failed. */
+  cancelled(request: number, nowNs: number): void {
+    this.open--;
+    this.#log(22, request, nowNs);
+  }
+
   /** A step of the engine ran from startNs to endNs. */
   ran(startNs: number, endNs: number): void {
     const fromNs = Math.max(startNs, this.window.startNs);
