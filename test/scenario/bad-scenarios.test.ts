@@ -177,11 +177,6 @@ describe("values", () => {
       's.yaml:32: engines.replay.workload.share: expected a share above 0',
     ],
     [
-      "share: 1/8",
-      "share: 0",
-      "s.yaml:32: engines.replay.workload.share: expected a share above 0",
-    ],
-    [
       "rateScale: 0.5",
       "rateScale: 0",
       "s.yaml:32: engines.replay.workload.rateScale: expected a factor above 0, at most 1e6, got 0",

@@ -35,6 +35,16 @@ const poisson = (requestsPerSecond: number, seconds: number): ArrivalPattern => 
 });
 const mean = (values: ArrayLike<number>): number =>
   Array.from(values).reduce((sum, value) => sum + value, 0) / values.length;
+function correlation(one: readonly number[], other: readonly number[]): number {
+  const centred = (values: readonly number[]): number[] => {
+    const centre = mean(values);
+    return values.map((value) => value - centre);
+  };
+  const [left, right] = [centred(one), centred(other)];
+  const product = (a: readonly number[], b: readonly number[]): number =>
+    mean(a.map((value, index) => value * b[index]!));
+  return product(left, right) / Math.sqrt(product(left, left) * product(right, right));
+}
 const draw = (pattern: ArrivalPattern, spec: LengthSpec, seed = 1, engine = 0) =>
   generate(pattern, spec, streamsOf(seed, engine, 0));
 
@@ -154,6 +164,16 @@ describe("lengths", () => {
 });
 
 describe("streams", () => {
+  it("prompts, outputs and gaps do not follow one another", () => {
+    const { table } = draw(poisson(100, 100), lengths(100, 100));
+    const logs = (tokens: Int32Array): number[] => Array.from(tokens, (count) => Math.log(count));
+    const gaps = Array.from(table.arrivalNs, (at, row) => at - (table.arrivalNs[row - 1] ?? 0));
+    const columns = [logs(table.promptTokens), logs(table.outputTokens), gaps];
+    for (const [one, other] of [[0, 1], [0, 2], [1, 2]] as const) {
+      expect(Math.abs(correlation(columns[one]!, columns[other]!))).toBeLessThan(0.05);
+    }
+  });
+
   it("the same seed gives the same requests, another seed or engine others", () => {
     const one = draw(poisson(5, 100), lengths(100, 100), 7, 3);
     expect(draw(poisson(5, 100), lengths(100, 100), 7, 3)).toEqual(one);

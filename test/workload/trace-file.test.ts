@@ -100,6 +100,7 @@ describe("formats", () => {
     ["Arrival Seconds", "input_toks", "output_toks", "15e-1", 1.5e9],
     ["arrived_at", "input_length", "GeneratedTokens", "0.0000015", 2000],
     ["timestamp", "ContextTokens", "completion_tokens", "00001.5", 1.5e9],
+    ["timestamp", "ContextTokens", "completion_tokens", "1.9999996", 2e9],
     ["arrival_ms", "prompt-tokens", "Response tokens", "1.5", 1.5e6],
     ["arrivalUs", "promptTokens", "outputTokens", "1.5", 1500],
     ["arrival_ns", "input_toks", "output_toks", "15", 15],
@@ -114,7 +115,7 @@ describe("formats", () => {
   it("takes a byte order mark, spaces, empty lines and quoted columns over several lines", () => {
     const text =
       '\uFEFF"arrival", prompt_tokens ,output_tokens,text\n\n' +
-      ' 1 , 5,7,"He said ""1,024""\nand left"\n\n2,6,8,x\n   \n';
+      ' 1 , 5,7,"He said ""1,024""\n1,2,3,4\n\nand left"\n\n2,6,8,x\n   \n';
     expect(read(text)).toEqual([
       [0, 5, 7],
       [1e9, 6, 8],
