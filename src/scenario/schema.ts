@@ -1,5 +1,5 @@
 /**
- * The keys of a scenario and what each takes: CONTRACT's "Scenario" as strict schemas.
+ * The keys of a scenario and what each takes, as strict schemas (docs/SCENARIOS.md in words).
  *
  * Used through the checker by the files that resolve each part. Values come out in our units (a
  * share, bytes, seconds); defaults are applied later, in defaults.ts, because a system's pool lies
