@@ -6,12 +6,13 @@
  * predictions, not how blocks get there.
  */
 
-import { engineId, NS_PER_SECOND, type EngineId } from "../base/index.ts";
+import { engineId, NS_PER_SECOND } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
-import { remoteBytesWanted, type Scheduler } from "../scheduler/index.ts";
+import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
 import type { LinkRates } from "./link-rates.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
+import type { Residency } from "./residency.ts";
 import type { StepCost } from "./step-cost.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
@@ -22,6 +23,11 @@ export interface BorrowOptions {
   readonly tpotTargetNs: number;
   readonly growthShare: number;
   readonly maxSequences: number;
+}
+
+interface BestSlices {
+  readonly slices: number;
+  readonly bound: BorrowAnswer["bound"];
 }
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
@@ -39,6 +45,7 @@ export class BorrowController {
   readonly #cost: StepCost;
   readonly #planner: StepPlanner;
   readonly #ladder: RecallLadder;
+  readonly #residency: Residency;
   #lastShortNs = -Infinity;
 
   constructor(
@@ -51,6 +58,7 @@ export class BorrowController {
     cost: StepCost,
     planner: StepPlanner,
     ladder: RecallLadder,
+    residency: Residency,
   ) {
     this.#options = options;
     this.#pool = pool;
@@ -61,6 +69,7 @@ export class BorrowController {
     this.#cost = cost;
     this.#planner = planner;
     this.#ladder = ladder;
+    this.#residency = residency;
   }
 
   decide(nowNs: number): void {
@@ -116,30 +125,33 @@ export class BorrowController {
     }
     const idleMax = Math.min(limit, held + obtainable.fromIdleLenders);
     const target = this.#bestSlices(idleMax, this.#rates.portBytesPerSecond);
-    let count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
-    let allowRunning = false;
-    if (count <= 0 && obtainable.fromRunningLenders > 0 && target.bound !== "slo") {
-      count = Math.min(wanted, this.#runningSlices() - held, REQUEST_SLICES_MAX);
-      allowRunning = count > 0;
-      if (count <= 0) this.#arena.refusals["lender-share"]++;
-    } else if (count <= 0) {
-      this.#refuse(target.bound, idleMax > held, nowNs);
+    const count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
+    if (count > 0) {
+      this.#arena.borrow(Math.ceil(count), false, nowNs);
+    } else if (target.bound === "limit" && obtainable.fromIdleLenders === 0) {
+      this.#askRunning(wanted, obtainable.fromRunningLenders, nowNs);
+    } else if (target.bound !== "demand") {
+      this.#arena.refusals[target.bound === "slo" ? "slo" : "does-not-pay"]++;
     }
-    if (count > 0) this.#arena.borrow(Math.ceil(count), allowRunning, nowNs);
   }
 
-  #refuse(bound: string, isIdleLeft: boolean, nowNs: number): void {
-    if (bound === "demand") return;
-    if (!isIdleLeft) {
-      // The pool knows why nothing can be had, and counts it.
-      this.#arena.borrow(1, false, nowNs);
-      return;
+  /** Every lender with idle memory runs: what their shares carry within a step may be worth it. */
+  #askRunning(wanted: number, obtainable: number, nowNs: number): void {
+    let count = 0;
+    if (obtainable > 0) {
+      const room = this.#options.borrowLimitSlices - this.#arena.borrowedSlices;
+      count = Math.min(wanted, this.#sharedSlices(), room, REQUEST_SLICES_MAX);
+      if (count <= 0) {
+        this.#arena.refusals["lender-share"]++;
+        return;
+      }
     }
-    this.#arena.refusals[bound === "slo" ? "slo" : "does-not-pay"]++;
+    // With nothing to be had the pool says why, and counts it.
+    this.#arena.borrow(Math.max(1, count), count > 0, nowNs);
   }
 
   /** @returns how many borrowed slices are best if lenders can be read at `bytesPerSecond`. */
-  #bestSlices(slicesMax: number, bytesPerSecond: number): { slices: number; bound: string } {
+  #bestSlices(slicesMax: number, bytesPerSecond: number): BestSlices {
     const { layout } = this.#kv;
     const sequences = Math.max(1, this.#scheduler.sequences.count);
     const meanBlocks = (this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks) / sequences;
@@ -181,21 +193,16 @@ export class BorrowController {
     return this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks + 1 > own;
   }
 
-  /** Slices worth having when every lender runs: what their shares carry within one step. */
-  #runningSlices(): number {
-    let bytesPerSecond = 0;
-    for (let other = 0; other < this.#options.engineCount; other++) {
-      if (engineId(other) === this.#arena.engine) continue;
-      if (this.#pool.idleSlices(engineId(other)) + this.#lentTo(engineId(other)) === 0) continue;
-      bytesPerSecond += this.#rates.sourceBytesPerSecond[other + 1]!;
+  /** Slices that running lenders' shares could still carry within one step. */
+  #sharedSlices(): number {
+    let slices = 0;
+    for (let source = 1; source <= this.#options.engineCount; source++) {
+      if (this.#arena.isLenderRunning[source - 1] === 0) continue;
+      if (this.#pool.idleSlices(engineId(source - 1)) === 0) continue;
+      const room = this.#residency.sharedRows(source) - this.#kv.slices.heldRows[source]!;
+      slices += Math.max(0, room);
     }
-    const rate = Math.min(bytesPerSecond, this.#rates.portBytesPerSecond);
-    const most = Math.min(this.#options.borrowLimitSlices, this.#options.ownSlices);
-    return this.#bestSlices(most, rate).slices;
-  }
-
-  #lentTo(lender: EngineId): number {
-    return this.#pool.lentTo(lender, this.#arena.engine);
+    return slices;
   }
 
   /** The engine has nothing to do: every empty borrowed slice goes home. */

@@ -8,7 +8,6 @@
 
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { MemoryAnswer, MemoryPort, Sequences } from "../scheduler/index.ts";
-import type { LinkRates } from "./link-rates.ts";
 import type { Residency } from "./residency.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
@@ -19,12 +18,9 @@ export interface EngineMemoryOptions {
 }
 
 export class EngineMemory implements MemoryPort {
-  /** How long a step lasts, for what a running lender can be read meanwhile. */
-  stepNs = 0;
   readonly #options: EngineMemoryOptions;
   readonly #kv: KvCache;
   readonly #arena: Arena;
-  readonly #rates: LinkRates;
   readonly #planner: StepPlanner;
   #residency: Residency | null = null;
   #sequences: Sequences | null = null;
@@ -33,13 +29,11 @@ export class EngineMemory implements MemoryPort {
     options: EngineMemoryOptions,
     kv: KvCache,
     arena: Arena,
-    rates: LinkRates,
     planner: StepPlanner,
   ) {
     this.#options = options;
     this.#kv = kv;
     this.#arena = arena;
-    this.#rates = rates;
     this.#planner = planner;
   }
 
@@ -66,7 +60,7 @@ export class EngineMemory implements MemoryPort {
     }
     if (this.#arena.isAwaitingReturn) return "coming";
     const residency = this.#residency!;
-    residency.makeLocalRoom(blocks, this.stepNs, this.#rates.sourceBytesPerSecond, nowNs);
+    residency.makeLocalRoom(blocks, nowNs);
     return residency.outgoingBlocks > 0 ? "coming" : "none";
   }
 

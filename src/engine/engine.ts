@@ -229,7 +229,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.#pausedUntilNs = -1;
     this.kv.syncReadSet();
     this.#cost.price(this.scheduler.batch, this.#compute);
-    this.#runner.resume(this.#work(1));
+    this.#runner.resume(this.#work(Infinity));
     this.#stepEndNs = this.#runner.nextDueNs();
   }
 

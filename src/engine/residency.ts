@@ -11,7 +11,13 @@
  */
 
 import { assert } from "../base/index.ts";
-import { LOCAL_SOURCE, type Arena, type KvCache, type MoveReason } from "../kvcache/index.ts";
+import {
+  LOCAL_SOURCE,
+  RowState,
+  type Arena,
+  type KvCache,
+  type MoveReason,
+} from "../kvcache/index.ts";
 import type { Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { CopyEngine } from "./ports.ts";
@@ -23,6 +29,8 @@ export class Residency {
   localReserveBlocks = 0;
   /** (sources) moves under way that leave a source. */
   readonly leaving: Int32Array;
+  /** (sources) bytes that a running lender's share carries within one step; set by the engine. */
+  readonly sharedBytes: Float64Array;
 
   readonly #kv: KvCache;
   readonly #arena: Arena;
@@ -44,6 +52,7 @@ export class Residency {
     this.#sequences = sequences;
     this.#counters = counters;
     this.leaving = new Int32Array(kv.sourceCount);
+    this.sharedBytes = new Float64Array(kv.sourceCount);
   }
 
   get hasEndedMoves(): boolean {
@@ -69,14 +78,39 @@ export class Residency {
     this.#ended.length = 0;
   }
 
+  /** Slices of a running lender that are worth holding. */
+  sharedRows(source: number): number {
+    return Math.floor(this.sharedBytes[source]! / this.#kv.layout.sliceBytes);
+  }
+
   /** Moves sealed blocks out to borrowed slices until `blocks` local ones are free or on the way. */
-  makeLocalRoom(blocks: number, stepNs: number, sourceBytesPerSecond: Float64Array, nowNs: number): void {
+  makeLocalRoom(blocks: number, nowNs: number): void {
     const { slices } = this.#kv;
     while (slices.freeBlocks[LOCAL_SOURCE]! + this.outgoingBlocks < blocks) {
-      const target = this.#outwardSource(stepNs, sourceBytesPerSecond);
+      const target = this.#outwardSource();
       if (target < 0) return;
       const row = this.#bestOutward();
       if (row < 0 || !this.#moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs)) return;
+    }
+  }
+
+  /**
+   * Empties one of the engine's own slices, for the staging ring: it takes no new blocks, and what
+   * is sealed in it moves out. Open blocks are sealed within a block's worth of steps.
+   */
+  vacate(row: number, nowNs: number): void {
+    const { slices, layout } = this.#kv;
+    if (slices.state[row] === RowState.Usable) slices.close(row);
+    for (let slot = 0; slot < layout.blocksPerSlice; slot++) {
+      const handle = row * layout.blocksPerSlice + slot;
+      const owner = this.#kv.liveOwner(handle);
+      if (owner < 0) continue;
+      const block = slices.slotIndex[handle]!;
+      const [first, count] = this.#kv.findMovable(owner, LOCAL_SOURCE, block, 1);
+      if (count === 0 || first !== block) continue;
+      const target = this.#outwardSource();
+      if (target < 0) return;
+      this.moveBlocks(owner, block, 1, target, "out", false, nowNs);
     }
   }
 
@@ -197,14 +231,14 @@ export class Residency {
   }
 
   /** The source with the least to read among those with room; running ones within their budget. */
-  #outwardSource(stepNs: number, sourceBytesPerSecond: Float64Array): number {
+  #outwardSource(): number {
     const { slices, layout } = this.#kv;
     let best = -1;
     for (let source = 1; source < this.#arena.hostSource; source++) {
       if (slices.freeBlocks[source]! <= 0) continue;
       if (this.#isBusy(source)) {
         const next = (slices.usedBlocks[source]! + layout.blocksPerSlice) * layout.blockBytes;
-        if (next > (sourceBytesPerSecond[source]! / 1e9) * stepNs) continue;
+        if (next > this.sharedBytes[source]! || this.leaving[source]! > 0) continue;
       }
       const isBetter = best < 0 || slices.usedBlocks[source]! < slices.usedBlocks[best]!;
       if (isBetter) best = source;

@@ -18,7 +18,8 @@ import {
   type LinkCosts,
   type StepCompute,
 } from "../prefetch/index.ts";
-import { LOCAL_SOURCE, type KvCache } from "../kvcache/index.ts";
+import { LOCAL_SOURCE, RowState, type KvCache } from "../kvcache/index.ts";
+import type { Residency } from "./residency.ts";
 
 export interface StepPlannerOptions {
   readonly mode: AccessMode;
@@ -38,6 +39,9 @@ export class StepPlanner {
   readonly #bytes: Float64Array;
   readonly #runs: Float64Array;
   readonly #ringRows: number[] = [];
+  /** Own slices that the ring should have, and the one being emptied for it; -1: none. */
+  #neededSlices = 0;
+  #vacating = -1;
   /** What the last full search was made for, and the shares it found. */
   readonly #searched = { linearNs: 0, attentionNs: 0, bytes: 0, ageSteps: 0 };
   readonly #stagedShare: Float64Array;
@@ -171,10 +175,43 @@ export class StepPlanner {
     return compute.attentionLayerNs / nsPerByte;
   }
 
+  /**
+   * Between steps: makes own slices empty for a ring that is too small, one after the other, by
+   * moving what is in them out to borrowed slices.
+   */
+  growRing(residency: Residency, nowNs: number): void {
+    const { slices } = this.#kv;
+    const missing = this.#neededSlices - this.#ringRows.length;
+    if (this.#vacating < 0 && missing > 0) this.#vacating = this.#leastUsedOwnRow();
+    if (this.#vacating < 0) return;
+    if (slices.used[this.#vacating]! > 0) {
+      residency.vacate(this.#vacating, nowNs);
+      return;
+    }
+    if (slices.state[this.#vacating] === RowState.Closing) slices.reopen(this.#vacating);
+    if (missing > 0) {
+      slices.reserveForRing(this.#vacating);
+      this.#ringRows.push(this.#vacating);
+    }
+    this.#vacating = -1;
+  }
+
+  /** The usable own slice with the fewest blocks in it. */
+  #leastUsedOwnRow(): number {
+    const { slices } = this.#kv;
+    let best = -1;
+    for (let row = 0; row < slices.source.length; row++) {
+      if (slices.source[row] !== LOCAL_SOURCE || slices.state[row] !== RowState.Usable) continue;
+      if (best < 0 || slices.used[row]! < slices.used[best]!) best = row;
+    }
+    return best;
+  }
+
   /** Grows or shrinks the ring towards what is needed. @returns staged bytes per layer it can hold. */
   #fitRing(stagedBytesPerLayer: number): number {
     const { slices, layout } = this.#kv;
     const needed = Math.ceil(ringBytes(this.groupLayers, stagedBytesPerLayer) / layout.sliceBytes);
+    this.#neededSlices = needed;
     while (this.#ringRows.length < needed) {
       const row = slices.emptyRow(LOCAL_SOURCE);
       if (row < 0) break;
