@@ -11,8 +11,8 @@
  *                         RING                             v
  *                                                        USABLE
  *
- * Usable rows of one source with equally many free slots form one list, so the fullest row with room
- * is found at once: blocks are packed, and whole rows stay free for lending.
+ * Usable rows of one source with equally many free slots form one list, so the fullest row with
+ * room is found at once: blocks are packed, and whole rows stay free for lending.
  *
  * Invariants: used + free = blocksPerSlice for every row; a row is in exactly one list if it is
  * USABLE and in none otherwise.
@@ -20,11 +20,13 @@
 
 import { assert } from "../base/index.ts";
 
+/** See the drawing above; CLOSING and RING rows take no new blocks. */
 export const RowState = { Absent: 0, Usable: 1, Closing: 2, Ring: 3 } as const;
 export type RowState = (typeof RowState)[keyof typeof RowState];
 
 const NONE = -1;
 
+/** A misuse is an assertion; only `emptyRow` and `fullestRow` may miss. */
 export class SliceTable {
   readonly blocksPerSlice: number;
   readonly sourceCount: number;
@@ -99,6 +101,7 @@ export class SliceTable {
   /** Takes an empty usable row of the engine's own for the staging ring. */
   reserveForRing(row: number): void {
     assert(this.used[row] === 0, `slice table: ring row ${row} is not empty`);
+    assert(this.source[row] === 0, `slice table: ring row ${row} is of source ${this.source[row]}`);
     this.#leaveUsable(row);
     this.state[row] = RowState.Ring;
   }
@@ -113,7 +116,7 @@ export class SliceTable {
     return this.#head[source * (this.blocksPerSlice + 1) + this.blocksPerSlice]!;
   }
 
-  /** @returns the row after `row` in its list, for walking all empty rows of a source; -1 at the end. */
+  /** @returns the row after `row` in its list, to walk all empty rows of a source; -1 at the end. */
   nextInList(row: number): number {
     return this.#next[row]!;
   }
@@ -130,11 +133,10 @@ export class SliceTable {
 
   /** Takes a free slot of the row. @returns the slot's handle: row * blocksPerSlice + slot. */
   take(row: number, owner: number, index: number): number {
-    const first = row * this.blocksPerSlice;
-    let handle = first;
-    while (this.slotOwner[handle] !== NONE) handle++;
-    assert(handle < first + this.blocksPerSlice, `slice table: row ${row} is full`);
     assert(this.state[row] === RowState.Usable, `slice table: take from row ${row} not usable`);
+    assert(this.used[row]! < this.blocksPerSlice, `slice table: row ${row} is full`);
+    let handle = row * this.blocksPerSlice;
+    while (this.slotOwner[handle] !== NONE) handle++;
     this.#unlink(row);
     this.slotOwner[handle] = owner;
     this.slotIndex[handle] = index;
@@ -147,10 +149,11 @@ export class SliceTable {
     return handle;
   }
 
-  /** Frees a slot. */
+  /** Frees a slot, also in a row that takes no new blocks any more. */
   free(handle: number): void {
     const row = Math.floor(handle / this.blocksPerSlice);
-    assert(this.slotOwner[handle] !== NONE, `slice table: double free of block ${handle}`);
+    const isTaken = (this.slotOwner[handle] ?? NONE) !== NONE;
+    assert(isTaken, `slice table: double free of block ${handle}`);
     const source = this.source[row]!;
     const isUsable = this.state[row] === RowState.Usable;
     if (isUsable) this.#unlink(row);
@@ -175,7 +178,8 @@ export class SliceTable {
       for (let slot = 0; slot < this.blocksPerSlice; slot++) {
         if (this.slotOwner[row * this.blocksPerSlice + slot] !== NONE) taken++;
       }
-      assert(taken === this.used[row], () => `slice table: row ${row} ${taken} != ${this.used[row]}`);
+      const kept = this.used[row];
+      assert(taken === kept, () => `slice table: row ${row} holds ${taken}, kept ${kept}`);
       const source = this.source[row]!;
       used[source]! += taken;
       if (this.state[row] === RowState.Absent) {
@@ -205,8 +209,11 @@ export class SliceTable {
         const has = this.blocksPerSlice - this.used[row]!;
         assert(has === free, () => `slice table: row ${row} with ${has} free in list ${free}`);
         assert(this.state[row] === RowState.Usable, () => `slice table: row ${row} listed`);
+        const next = this.#next[row]!;
+        const isBack = next === NONE || this.#previous[next] === row;
+        assert(isBack, () => `slice table: row ${next} looks back wrongly`);
         listed++;
-        row = this.#next[row]!;
+        row = next;
       }
     }
     let usable = 0;
