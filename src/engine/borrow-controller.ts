@@ -97,11 +97,13 @@ export class BorrowController {
     if (!scheduler.isMemoryShort || scheduler.waiting.size === 0) return this.#growthSlices();
     let blocks = scheduler.usedBlocks + scheduler.claimedBlocks;
     blocks += this.#options.growthShare * scheduler.growthBlocks;
-    const depth = Math.min(scheduler.waiting.size, 256);
-    for (let position = 0; position < depth; position++) {
+    const held = this.#heldBlocks();
+    const enough = held + REQUEST_SLICES_MAX * layout.blocksPerSlice;
+    const depth = scheduler.waiting.size;
+    for (let position = 0; position < depth && blocks < enough; position++) {
       blocks += scheduler.waiting.tokensAt(position) / layout.blockTokens + 1;
     }
-    return Math.ceil((blocks - this.#heldBlocks()) / layout.blocksPerSlice);
+    return Math.ceil((blocks - held) / layout.blocksPerSlice);
   }
 
   #growthSlices(): number {

@@ -62,6 +62,8 @@ export class Engine implements SchedulerEvents, LadderHost {
   #isStepRemote = false;
   #isActive = false;
   #controlDueNs = 0;
+  #headroomDueNs = 0;
+  #headroomSlices = 0;
   #retryNs = Infinity;
   /** Set while the step in flight is interrupted: when its group in flight ends. */
   #pausedUntilNs = -1;
@@ -242,7 +244,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     if (!this.#isStepInFlight || this.kv.readSet.totalBytes() === 0) return;
     const { batch, rotation, sequences } = this.scheduler;
     rotation.select(this.#localStepNs, this.#skipsMax(), nowNs);
-    let isChanged = false;
+    let isChanged = this.#readsSlowly();
     for (let index = 0; index < batch.count; index++) {
       const row = batch.rows[index]!;
       if (row < 0 || this.kv.isActive(row)) continue;
@@ -250,6 +252,17 @@ export class Engine implements SchedulerEvents, LadderHost {
       isChanged = true;
     }
     if (isChanged) this.#interrupt(nowNs);
+  }
+
+  /** Whether the step in flight reads from a source that must now be read more slowly. */
+  #readsSlowly(): boolean {
+    const { readSet } = this.kv;
+    for (let source = 1; source < this.arena.hostSource; source++) {
+      if (readSet.stagedBytes[source]! + readSet.directBytes[source]! === 0) continue;
+      const rate = this.rates.sourceBytesPerSecond[source]!;
+      if (rate < this.rates.pathBytesPerSecond(source)) return true;
+    }
+    return false;
   }
 
   #skipsMax(): number {
@@ -389,7 +402,8 @@ export class Engine implements SchedulerEvents, LadderHost {
   /** @param aheadBytes staged bytes of a layer that the step before could foresee. */
   #work(aheadBytes: number): Parameters<StepRunner["submit"]>[0] {
     const { readSet } = this.kv;
-    this.#planner.plan(this.#compute, this.rates.sourceBytesPerSecond);
+    const hasPrompts = this.scheduler.batch.prefillSequences > 0;
+    this.#planner.plan(this.#compute, hasPrompts, this.rates.sourceBytesPerSecond);
     let staged = 0;
     for (let source = 1; source < this.kv.sourceCount; source++) {
       staged += readSet.stagedBytes[source]!;
@@ -455,15 +469,19 @@ export class Engine implements SchedulerEvents, LadderHost {
     if (surplus >= 3 && this.arena.quietUntilNs > nowNs) this.#retryNs = this.arena.quietUntilNs;
   }
 
+  /** Sized anew once a second: the rates behind it are measured in seconds. */
   #headroom(nowNs: number): number {
+    if (nowNs < this.#headroomDueNs) return this.#headroomSlices;
+    this.#headroomDueNs = nowNs + NS_PER_SECOND;
     const { layout, ownSlices, headroom, refillNs } = this.#options;
-    return headroomSlices({
+    this.#headroomSlices = headroomSlices({
       peakAllocationBytesPerSecond: this.#allocation.peakBytesPerSecond(nowNs),
       refillNs,
       sliceBytes: layout.sliceBytes,
       ownSlices,
       setting: headroom,
     });
+    return this.#headroomSlices;
   }
 
   /** A lender is gone: sequences with blocks there are computed again. */

@@ -31,6 +31,17 @@ export interface StepPlannerOptions {
 /** A choice of access modes is looked for anew after so many steps, whatever has changed. */
 const SEARCH_EVERY_STEPS = 32;
 
+/** What a full search was made for, and the shares it found. */
+interface Search {
+  linearNs: number;
+  attentionNs: number;
+  bytes: number;
+  ageSteps: number;
+  /** (sources) */
+  readonly stagedShare: Float64Array;
+  readonly rates: Float64Array;
+}
+
 export class StepPlanner {
   readonly groupLayers: number;
   readonly #options: StepPlannerOptions;
@@ -42,10 +53,9 @@ export class StepPlanner {
   /** Own slices that the ring should have, and the one being emptied for it; -1: none. */
   #neededSlices = 0;
   #vacating = -1;
-  /** What the last full search was made for, and the shares it found. */
-  readonly #searched = { linearNs: 0, attentionNs: 0, bytes: 0, ageSteps: 0 };
-  readonly #stagedShare: Float64Array;
-  readonly #searchedRates: Float64Array;
+  /** Last full searches: for steps that only decode, and for steps that also take in prompts. */
+  readonly #decodeSearch: Search;
+  readonly #promptSearch: Search;
 
   constructor(options: StepPlannerOptions, kv: KvCache) {
     this.#options = options;
@@ -53,8 +63,8 @@ export class StepPlanner {
     this.#choice = accessChoice(kv.sourceCount);
     this.#bytes = new Float64Array(kv.sourceCount);
     this.#runs = new Float64Array(kv.sourceCount);
-    this.#stagedShare = new Float64Array(kv.sourceCount);
-    this.#searchedRates = new Float64Array(kv.sourceCount);
+    this.#decodeSearch = newSearch(kv.sourceCount);
+    this.#promptSearch = newSearch(kv.sourceCount);
     const { layers, blocksPerSlice, blockLayerBytes } = kv.layout;
     const typicalStaged = options.ownBytes / 2 / layers;
     this.groupLayers = chooseGroupLayers(
@@ -71,7 +81,7 @@ export class StepPlanner {
   }
 
   /** Chooses access modes for the active read set. */
-  plan(compute: StepCompute, sourceBytesPerSecond: Float64Array): void {
+  plan(compute: StepCompute, hasPrompts: boolean, sourceBytesPerSecond: Float64Array): void {
     const { readSet } = this.#kv;
     if (readSet.totalBytes() === 0) {
       if (this.#ringRows.length > 0) this.#fitRing(0);
@@ -82,13 +92,14 @@ export class StepPlanner {
       this.#bytes[source] = readSet.stagedBytes[source]! + readSet.directBytes[source]!;
       bytes += this.#bytes[source]!;
     }
-    if (this.#isStale(compute, bytes, sourceBytesPerSecond)) {
-      this.#search(compute, bytes, sourceBytesPerSecond);
+    const last = hasPrompts ? this.#promptSearch : this.#decodeSearch;
+    if (this.#isStale(last, compute, bytes, sourceBytesPerSecond)) {
+      this.#search(last, compute, bytes, sourceBytesPerSecond);
     }
     const staged = this.#choice.stagedBytesPerLayer;
     let total = 0;
     for (let source = 1; source < staged.length; source++) {
-      staged[source] = this.#stagedShare[source]! * this.#bytes[source]!;
+      staged[source] = last.stagedShare[source]! * this.#bytes[source]!;
       total += staged[source]!;
     }
     const room = this.#fitRing(total);
@@ -99,19 +110,28 @@ export class StepPlanner {
   }
 
   /** Whether the question has moved so far from the last search that its shares may be wrong. */
-  #isStale(compute: StepCompute, bytes: number, sourceBytesPerSecond: Float64Array): boolean {
-    const last = this.#searched;
+  #isStale(
+    last: Search,
+    compute: StepCompute,
+    bytes: number,
+    sourceBytesPerSecond: Float64Array,
+  ): boolean {
     if (++last.ageSteps >= SEARCH_EVERY_STEPS) return true;
     if (isFar(compute.linearLayerNs, last.linearNs, 0.1)) return true;
     if (isFar(compute.attentionLayerNs, last.attentionNs, 0.05)) return true;
     if (isFar(bytes, last.bytes, 0.03)) return true;
     for (let source = 1; source < sourceBytesPerSecond.length; source++) {
-      if (sourceBytesPerSecond[source] !== this.#searchedRates[source]) return true;
+      if (sourceBytesPerSecond[source] !== last.rates[source]) return true;
     }
     return false;
   }
 
-  #search(compute: StepCompute, bytes: number, sourceBytesPerSecond: Float64Array): void {
+  #search(
+    last: Search,
+    compute: StepCompute,
+    bytes: number,
+    sourceBytesPerSecond: Float64Array,
+  ): void {
     const { readSet } = this.#kv;
     for (let source = 1; source < this.#kv.sourceCount; source++) {
       this.#runs[source] = readSet.stagedRuns[source]! + readSet.directRuns[source]!;
@@ -130,14 +150,13 @@ export class StepPlanner {
     const staged = this.#choice.stagedBytesPerLayer;
     for (let source = 1; source < staged.length; source++) {
       const has = this.#bytes[source]!;
-      this.#stagedShare[source] = has > 0 ? staged[source]! / has : 1;
+      last.stagedShare[source] = has > 0 ? staged[source]! / has : 1;
     }
-    const last = this.#searched;
     last.linearNs = compute.linearLayerNs;
     last.attentionNs = compute.attentionLayerNs;
     last.bytes = bytes;
     last.ageSteps = 0;
-    this.#searchedRates.set(sourceBytesPerSecond);
+    last.rates.set(sourceBytesPerSecond);
   }
 
   /** @returns how long an imagined step takes that reads so many remote bytes. */
@@ -227,4 +246,10 @@ export class StepPlanner {
 /** Whether a value has moved by more than a share of what it was. */
 function isFar(value: number, before: number, share: number): boolean {
   return Math.abs(value - before) > share * before;
+}
+
+function newSearch(sourceCount: number): Search {
+  const stagedShare = new Float64Array(sourceCount);
+  const rates = new Float64Array(sourceCount);
+  return { linearNs: 0, attentionNs: 0, bytes: 0, ageSteps: 0, stagedShare, rates };
 }

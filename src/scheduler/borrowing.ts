@@ -35,8 +35,11 @@ export interface BorrowAnswer {
 }
 
 const STEPS = 16;
-/** More remote bytes must raise throughput by this much, or the last ones were not worth it. */
-const GAIN_MIN = 1.002;
+/**
+ * Of the gain that as many local bytes would bring (their share of the memory), remote ones must
+ * bring at least this much: below it they are not worth their link.
+ */
+const GAIN_SHARE_MIN = 0.03;
 
 export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
   const { ownBytes, sequenceBytes, sequencesMax, remoteBytesMax, tpotTargetNs } = question;
@@ -52,7 +55,8 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
     const stepNs = question.forecast.stepNs(sequences, remoteBytes);
     if (index > 0 && stepNs > tpotTargetNs) return { ...best, bound: "slo" };
     const rate = sequences / stepNs;
-    if (index > 0 && rate < bestRate * GAIN_MIN) {
+    const gainMin = (GAIN_SHARE_MIN * (remoteBytes - best.remoteBytes)) / (ownBytes + remoteBytes);
+    if (index > 0 && rate < bestRate * (1 + gainMin)) {
       if (fits > sequencesMax) return { ...best, bound: "demand" };
       continue;
     }

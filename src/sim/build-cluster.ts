@@ -100,7 +100,7 @@ export function buildCluster(
   const sizes = memorySizes(scenario, system);
   const tables = engines.map((engine) => engine.requests(seed));
   const totalWindow = totalWindowOf(tables);
-  const load = new ServerLoad(topology, system.pool.interference);
+  const load = new ServerLoad(topology, system.pool.interference, system.pool.lenderShare);
   const made = new Pool({
     members: engines.map((engine, index) => ({
       device: engine.gpuIndex,

@@ -24,13 +24,20 @@ export interface CostedCopiesOptions {
   paceOf(gpu: number): number;
 }
 
+/** What a copy under way adds to a GPU's load. */
+interface CopyLoad {
+  readonly gpu: number;
+  readonly bytesPerSecond: number;
+  readonly isExempt: boolean;
+}
+
 export class CostedCopies implements CopyEngine {
   readonly #options: CostedCopiesOptions;
   readonly #load: ServerLoad;
   readonly #due = new EventHeap();
   readonly #freeAtNs = new Map<number, number>();
   /** Loads to take off when a copy ends, by id. */
-  readonly #running = new Map<number, { gpu: number; bytesPerSecond: number }[]>();
+  readonly #running = new Map<number, CopyLoad[]>();
 
   constructor(options: CostedCopiesOptions, load: ServerLoad) {
     this.#options = options;
@@ -50,13 +57,14 @@ export class CostedCopies implements CopyEngine {
     const endNs = Math.round(startNs + waitNs + busyNs);
     this.#freeAtNs.set(key, endNs);
     this.#due.push(endNs, request.id);
-    const loads: { gpu: number; bytesPerSecond: number }[] = [];
+    const loads: CopyLoad[] = [];
     const bytesPerSecond = Math.min(rate, (request.bytes * NS_PER_SECOND) / busyNs);
     for (const end of [source, target]) {
       // Copies of one pair follow each other, so only the first of a train adds to the load.
       if (end < 0 || end === gpu || freeNs > nowNs) continue;
-      this.#load.addRate(end, gpu, bytesPerSecond);
-      loads.push({ gpu: end, bytesPerSecond });
+      const { isExempt } = request;
+      this.#load.addCopies(end, gpu, bytesPerSecond, isExempt);
+      loads.push({ gpu: end, bytesPerSecond, isExempt });
     }
     this.#running.set(request.id, loads);
     if (source >= 0 && target >= 0) this.#load.recordPath(source, target, request.bytes, busyNs);
@@ -65,8 +73,8 @@ export class CostedCopies implements CopyEngine {
   poll(nowNs: number): number {
     if (this.#due.peekTimeNs() > nowNs) return -1;
     const id = this.#due.pop();
-    for (const { gpu, bytesPerSecond } of this.#running.get(id) ?? []) {
-      this.#load.addRate(gpu, this.#options.gpu, -bytesPerSecond);
+    for (const { gpu, bytesPerSecond, isExempt } of this.#running.get(id) ?? []) {
+      this.#load.addCopies(gpu, this.#options.gpu, -bytesPerSecond, isExempt);
     }
     this.#running.delete(id);
     return id;

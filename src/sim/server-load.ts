@@ -22,17 +22,24 @@ export class ServerLoad {
   readonly #gpuCount: number;
   readonly #topology: Topology;
   readonly #interference: Interference;
-  /** (gpus x (gpus + 1)) bytes/s of GPU `lender` read or written by `reader`; the last is moves. */
+  readonly #lenderShare: number | null;
+  /** (gpus x gpus) bytes/s of GPU `lender` read by `reader`'s steps. */
   readonly #rate: Float64Array;
+  /** (gpus x gpus) bytes/s of copies, paced ones and those exempt from pacing. */
+  readonly #pacedCopies: Float64Array;
+  readonly #exemptCopies: Float64Array;
   /** (gpus x gpus) bytes and busy time of each path, for the record. */
   readonly pathBytes: Float64Array;
   readonly pathBusyNs: Float64Array;
 
-  constructor(topology: Topology, interference: Interference) {
+  constructor(topology: Topology, interference: Interference, lenderShare: number | null) {
     this.#gpuCount = topology.gpus.length;
     this.#topology = topology;
     this.#interference = interference;
+    this.#lenderShare = lenderShare;
     this.#rate = new Float64Array(this.#gpuCount * this.#gpuCount);
+    this.#pacedCopies = new Float64Array(this.#gpuCount * this.#gpuCount);
+    this.#exemptCopies = new Float64Array(this.#gpuCount * this.#gpuCount);
     this.pathBytes = new Float64Array(this.#gpuCount * this.#gpuCount);
     this.pathBusyNs = new Float64Array(this.#gpuCount * this.#gpuCount);
   }
@@ -42,15 +49,20 @@ export class ServerLoad {
     this.#rate[lender * this.#gpuCount + reader] = bytesPerSecond;
   }
 
-  /** Adds to a rate; copies add when they begin and take it off when they end. */
-  addRate(lender: number, reader: number, bytesPerSecond: number): void {
-    const index = lender * this.#gpuCount + reader;
-    this.#rate[index] = Math.max(0, this.#rate[index]! + bytesPerSecond);
+  /** Copies add to the load when they begin and take it off when they end. */
+  addCopies(gpu: number, mover: number, bytesPerSecond: number, isExempt: boolean): void {
+    const copies = isExempt ? this.#exemptCopies : this.#pacedCopies;
+    const index = gpu * this.#gpuCount + mover;
+    copies[index] = Math.max(0, copies[index]! + bytesPerSecond);
   }
 
-  /** A GPU whose process has ended reads nobody any more. */
+  /** A GPU whose process has ended reads and copies nothing any more. */
   forget(reader: number): void {
-    for (let lender = 0; lender < this.#gpuCount; lender++) this.setRate(lender, reader, 0);
+    for (let gpu = 0; gpu < this.#gpuCount; gpu++) {
+      for (const rates of [this.#rate, this.#pacedCopies, this.#exemptCopies]) {
+        rates[gpu * this.#gpuCount + reader] = 0;
+      }
+    }
   }
 
   recordPath(source: number, target: number, bytes: number, busyNs: number): void {
@@ -68,11 +80,17 @@ export class ServerLoad {
     return sum;
   }
 
-  /** @returns the factor (>= 1) on memory-bound time of a step on this GPU. */
+  /**
+   * @returns the factor (>= 1) on memory-bound time of a step that begins now on this GPU. Borrowers
+   * keep to the lender's share within one chunk of the step's start, so no more than the share
+   * counts; copies that the lender asked for itself come on top.
+   */
   slowdown(gpu: number): number {
-    const read = this.othersBytesPerSecond(gpu);
-    if (read === 0) return 1;
     const { hbmBytesPerSecond, hbmPeakBytesPerSecond } = this.#topology.gpus[gpu]!;
+    let paced = this.othersBytesPerSecond(gpu) + this.#copies(this.#pacedCopies, gpu);
+    if (this.#lenderShare !== null) paced = Math.min(paced, this.#lenderShare * hbmBytesPerSecond);
+    const read = paced + this.#copies(this.#exemptCopies, gpu);
+    if (read === 0) return 1;
     if (this.#interference === "ceiling") {
       const ceiling = CEILING_SHARE * hbmPeakBytesPerSecond;
       return Math.max(1, (hbmBytesPerSecond + read) / ceiling);
@@ -80,5 +98,11 @@ export class ServerLoad {
     const left = hbmBytesPerSecond - read;
     assert(left > 0, () => `server load: ${read} B/s of ${hbmBytesPerSecond} read by others`);
     return hbmBytesPerSecond / left;
+  }
+
+  #copies(rates: Float64Array, gpu: number): number {
+    let sum = 0;
+    for (let mover = 0; mover < this.#gpuCount; mover++) sum += rates[gpu * this.#gpuCount + mover]!;
+    return sum;
   }
 }
