@@ -211,7 +211,7 @@ describe("misuse", () => {
   it("the last row being full is said at once", () => {
     const table = newTable();
     table.admit(7);
-    for (let slot = 0; slot < BLOCKS_PER_SLICE; slot++) table.take(7, 1, slot);
+    for (let index = 0; index < BLOCKS_PER_SLICE; index++) table.take(7, 1, index);
     expect(() => table.take(7, 1, 3)).toThrow("row 7 is full");
   });
 
