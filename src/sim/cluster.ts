@@ -94,8 +94,7 @@ export class Cluster {
     const { recorder, requests, gpu } = this.members[index]!;
     this.#isGone[index] = 1;
     for (let request = 0; request < requests.count; request++) {
-      const isOpen = recorder.failure[request] === null && !(recorder.lastTokenNs[request]! >= 0);
-      if (isOpen) recorder.failed(request, "engine-lost", this.nowNs);
+      if (recorder.isOpen[request] === 1) recorder.failed(request, "engine-lost", this.nowNs);
     }
     this.#dueNs[index] = Infinity;
     this.load.forget(gpu);

@@ -5,6 +5,7 @@
  * RunRecord at the end.
  */
 
+import { assert } from "../base/index.ts";
 import type { EngineFailure, EngineNote, EngineSink } from "../engine/index.ts";
 import type { RequestTable } from "../workload/index.ts";
 import type { Digest } from "./digest.ts";
@@ -55,6 +56,8 @@ export class Recorder implements EngineSink {
   readonly firstTokenNs: Float64Array;
   readonly lastTokenNs: Float64Array;
   readonly failure: (FailureReason | null)[];
+  /** (requests) 1 until it has ended in any way. */
+  readonly isOpen: Uint8Array;
   readonly borrowed = new Integral();
   readonly lent = new Integral();
   open: number;
@@ -77,6 +80,7 @@ export class Recorder implements EngineSink {
     this.firstTokenNs = new Float64Array(table.count).fill(NaN);
     this.lastTokenNs = new Float64Array(table.count).fill(NaN);
     this.failure = Array.from({ length: table.count }, () => null);
+    this.isOpen = new Uint8Array(table.count).fill(1);
     this.open = table.count;
   }
 
@@ -92,19 +96,19 @@ export class Recorder implements EngineSink {
 
   finished(request: number, nowNs: number): void {
     this.lastTokenNs[request] = nowNs;
-    this.open--;
+    this.#close(request);
     this.#log(20, request, nowNs);
   }
 
   failed(request: number, reason: EngineFailure, nowNs: number): void {
     this.failure[request] = reason;
-    this.open--;
+    this.#close(request);
     this.#log(21, request, nowNs);
   }
 
   /** Its client has gone: neither finished nor failed. */
   cancelled(request: number, nowNs: number): void {
-    this.open--;
+    this.#close(request);
     this.#log(22, request, nowNs);
   }
 
@@ -126,6 +130,12 @@ export class Recorder implements EngineSink {
       gapNs: this.#gapNs.subarray(0, this.#gapCount),
       weight: this.#gapWeight.subarray(0, this.#gapCount),
     };
+  }
+
+  #close(request: number): void {
+    assert(this.isOpen[request] === 1, () => `recorder: request ${request} ended twice`);
+    this.isOpen[request] = 0;
+    this.open--;
   }
 
   #log(code: number, value: number, nowNs: number): void {
