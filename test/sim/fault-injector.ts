@@ -1,0 +1,128 @@
+/**
+ * Lets faults into a running cluster: a process that dies, limits, cancellations, hard recalls.
+ *
+ * Called after every event with the faults of a scenario; each acts at the first event at or after
+ * its time, or at its worst moment after that. Once the list is empty there are no more faults.
+ */
+
+import { engineId } from "../../src/base/index.ts";
+import type { Cluster } from "../../src/sim/index.ts";
+import type { Fault } from "./random-scenario.ts";
+import type { RequestWatch } from "./request-watch.ts";
+
+/** A recall waits at most so long for a borrower that is in the middle of a remote step. */
+const PATIENCE_NS = 500e6;
+
+export class FaultInjector {
+  readonly counts = new Map<string, number>();
+  readonly #cluster: Cluster;
+  readonly #requests: RequestWatch;
+  readonly #faults: Fault[];
+
+  constructor(cluster: Cluster, faults: readonly Fault[], requests: RequestWatch) {
+    this.#cluster = cluster;
+    this.#faults = [...faults];
+    this.#requests = requests;
+  }
+
+  inject(): void {
+    const { nowNs } = this.#cluster;
+    for (let index = 0; index < this.#faults.length; index++) {
+      const fault = this.#faults[index]!;
+      if (fault.timeNs > nowNs) return;
+      const isLate = nowNs - fault.timeNs > PATIENCE_NS;
+      const isDone = this.#cluster.isGone(fault.engine) || this.#apply(fault);
+      if (isDone) this.#counted(fault.kind);
+      if (isDone || isLate) this.#faults.splice(index--, 1);
+    }
+  }
+
+  #counted(kind: string): void {
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+  }
+
+  /** @returns false while it is not the moment for it. */
+  #apply(fault: Fault): boolean {
+    const { engine: index, draw } = fault;
+    switch (fault.kind) {
+      case "remove":
+        this.#cluster.removeEngine(index);
+        return true;
+      case "limit":
+        this.#setLimit(index, draw);
+        return true;
+      case "cancel":
+        return this.#cancel(index, draw);
+      case "recall":
+        return this.#recall(index, draw);
+      case "refill-then-demand":
+        return this.#recallTwice(index);
+      case "flap":
+        return this.#flap(index);
+    }
+  }
+
+  #setLimit(index: number, draw: number): void {
+    const sliceCount = draw < 0.2 ? Infinity : Math.floor(draw * 20);
+    const engine = engineId(index);
+    this.#cluster.act(index, (_, nowNs) => {
+      this.#cluster.pool.apply({ type: "SetBorrowLimit", engine, sliceCount }, nowNs);
+    });
+  }
+
+  #cancel(index: number, draw: number): boolean {
+    const { recorder, requests } = this.#cluster.members[index]!;
+    const first = Math.floor(draw * requests.count);
+    for (let offset = 0; offset < requests.count; offset++) {
+      const request = (first + offset) % requests.count;
+      if (!this.#requests.isOpen(index, request)) continue;
+      let wasHere = false;
+      this.#cluster.act(index, (engine, nowNs) => {
+        wasHere = engine.cancel(request, nowNs);
+      });
+      if (!wasHere) continue;
+      this.#requests.ended(index, request, "cancelled");
+      recorder.cancelled(request, this.#cluster.nowNs);
+      return true;
+    }
+    return false;
+  }
+
+  /** All at once, or as much as the draw says, and while a borrower's step reads it. */
+  #recall(index: number, draw: number): boolean {
+    const lent = this.#cluster.pool.lentSlices(engineId(index));
+    if (lent === 0) return false;
+    const isRead = this.#cluster.members.some(
+      ({ engine }, borrower) =>
+        !this.#cluster.isGone(borrower) && engine.kv.readSet.directBytes[index + 1]! > 0,
+    );
+    if (draw < 0.5 && !isRead) return false;
+    const rows = Math.max(1, Math.ceil(lent * draw));
+    const kind = draw < 0.7 ? "demand" : "refill";
+    this.#cluster.act(index, (engine, nowNs) => engine.arena.recall(rows, kind, nowNs));
+    return true;
+  }
+
+  #recallTwice(index: number): boolean {
+    const lent = this.#cluster.pool.lentSlices(engineId(index));
+    if (lent === 0) return false;
+    this.#cluster.act(index, (engine, nowNs) => {
+      engine.arena.recall(lent, "refill", nowNs);
+      engine.arena.recall(lent, "demand", nowNs);
+    });
+    return true;
+  }
+
+  /** Its borrowers are told that it runs, and the moment after that it does not. */
+  #flap(index: number): boolean {
+    const { engine } = this.#cluster.members[index]!;
+    const id = engineId(index);
+    if (!engine.scheduler.isEmpty || this.#cluster.pool.lentSlices(id) === 0) return false;
+    for (const isRunning of [true, false]) {
+      this.#cluster.act(index, (_, nowNs) => {
+        this.#cluster.pool.apply({ type: "SetActivity", engine: id, isRunning }, nowNs);
+      });
+    }
+    return true;
+  }
+}
