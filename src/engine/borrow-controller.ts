@@ -25,6 +25,19 @@ export interface BorrowOptions {
   readonly maxSequences: number;
 }
 
+/** What it decides over. */
+export interface BorrowParts {
+  readonly pool: Pool;
+  readonly arena: Arena;
+  readonly kv: KvCache;
+  readonly scheduler: Scheduler;
+  readonly rates: LinkRates;
+  readonly cost: StepCost;
+  readonly planner: StepPlanner;
+  readonly ladder: RecallLadder;
+  readonly residency: Residency;
+}
+
 interface BestSlices {
   readonly slices: number;
   readonly bound: BorrowAnswer["bound"];
@@ -48,28 +61,17 @@ export class BorrowController {
   readonly #residency: Residency;
   #lastShortNs = -Infinity;
 
-  constructor(
-    options: BorrowOptions,
-    pool: Pool,
-    arena: Arena,
-    kv: KvCache,
-    scheduler: Scheduler,
-    rates: LinkRates,
-    cost: StepCost,
-    planner: StepPlanner,
-    ladder: RecallLadder,
-    residency: Residency,
-  ) {
+  constructor(options: BorrowOptions, parts: BorrowParts) {
     this.#options = options;
-    this.#pool = pool;
-    this.#arena = arena;
-    this.#kv = kv;
-    this.#scheduler = scheduler;
-    this.#rates = rates;
-    this.#cost = cost;
-    this.#planner = planner;
-    this.#ladder = ladder;
-    this.#residency = residency;
+    this.#pool = parts.pool;
+    this.#arena = parts.arena;
+    this.#kv = parts.kv;
+    this.#scheduler = parts.scheduler;
+    this.#rates = parts.rates;
+    this.#cost = parts.cost;
+    this.#planner = parts.planner;
+    this.#ladder = parts.ladder;
+    this.#residency = parts.residency;
   }
 
   decide(nowNs: number): void {
@@ -126,12 +128,14 @@ export class BorrowController {
       return;
     }
     const idleMax = Math.min(limit, held + obtainable.fromIdleLenders);
+    if (idleMax === held) {
+      this.#askRunning(wanted, obtainable.fromRunningLenders, nowNs);
+      return;
+    }
     const target = this.#bestSlices(idleMax, this.#rates.portBytesPerSecond);
     const count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
     if (count > 0) {
       this.#arena.borrow(Math.ceil(count), false, nowNs);
-    } else if (target.bound === "limit" && obtainable.fromIdleLenders === 0) {
-      this.#askRunning(wanted, obtainable.fromRunningLenders, nowNs);
     } else if (target.bound !== "demand") {
       this.#arena.refusals[target.bound === "slo" ? "slo" : "does-not-pay"]++;
     }

@@ -9,32 +9,52 @@
 import { engineId, NS_PER_SECOND } from "../base/index.ts";
 import type { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
+import type { Scheduler } from "../scheduler/index.ts";
+import type { EngineOptions } from "./engine-options.ts";
+import type { StepTiming } from "./ports.ts";
+
+/** Prefill is costed a batch of this many tokens at a time. */
+const PREFILL_TOKENS = 1024;
 
 export class LoanAccounts {
+  readonly #kv: KvCache;
+  readonly #scheduler: Scheduler;
+  /** Time to compute one token of a prompt. */
+  readonly #prefillNsPerToken: number;
   readonly #earned: Float64Array;
   #produced = 0;
   #settledNs = 0;
 
-  constructor(engineCount: number) {
-    this.#earned = new Float64Array(engineCount);
+  constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler) {
+    this.#kv = kv;
+    this.#scheduler = scheduler;
+    const layerNs = options.cost.linearLayerNs(PREFILL_TOKENS);
+    this.#prefillNsPerToken = (layerNs * options.layout.layers) / PREFILL_TOKENS;
+    this.#earned = new Float64Array(options.engineCount);
   }
 
-  /** A step made `tokens` tokens; it would have taken `localNs` with all KV local. */
-  earn(kv: KvCache, tokens: number, stepNs: number, localNs: number): void {
+  /** A step made `tokens` tokens. */
+  earn(tokens: number, timing: StepTiming): void {
     this.#produced += tokens;
     let total = 0;
-    for (let source = 0; source < kv.sourceCount; source++) total += kv.usedBlocks(source);
-    if (total === 0) return;
-    const slower = stepNs > 0 ? (stepNs - localNs) / stepNs : 0;
+    for (let source = 0; source < this.#kv.sourceCount; source++) {
+      total += this.#kv.usedBlocks(source);
+    }
+    const stepNs = timing.endNs - timing.startNs;
+    if (total === 0 || stepNs <= 0) return;
+    const slower = (stepNs - timing.localNs) / stepNs;
     for (let lender = 0; lender < this.#earned.length; lender++) {
-      const share = kv.usedBlocks(lender + 1) / total;
+      const share = this.#kv.usedBlocks(lender + 1) / total;
       if (share > 0) this.#earned[lender]! += tokens * share * (1 - slower);
     }
   }
 
-  /** A recall of `lender` made the engine drop work worth so many tokens. */
-  charge(lender: number, tokens: number): void {
-    this.#earned[lender]! -= tokens;
+  /** A recall of `lender` drops this sequence: the tokens that its recomputation displaces. */
+  chargeRecompute(lender: number, row: number, stepNs: number): void {
+    const recomputeNs =
+      this.#scheduler.sequences.computedTokens[row]! * this.#prefillNsPerToken;
+    const tokensPerStep = Math.max(1, this.#scheduler.batch.decodeSequences);
+    this.#earned[lender]! -= (recomputeNs / stepNs) * tokensPerStep;
   }
 
   /** Tells the pool, at most once a second. */
@@ -47,7 +67,10 @@ export class LoanAccounts {
       if (earnedTokens === 0) continue;
       const producedTokens = this.#produced;
       const other = engineId(lender);
-      pool.apply({ type: "SettleAccount", engine, lender: other, earnedTokens, producedTokens }, nowNs);
+      pool.apply(
+        { type: "SettleAccount", engine, lender: other, earnedTokens, producedTokens },
+        nowNs,
+      );
       this.#earned[lender] = 0;
     }
     this.#produced = 0;

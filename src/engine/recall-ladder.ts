@@ -19,6 +19,7 @@
 
 import type { EngineId } from "../base/index.ts";
 import { Arena, RowState, type KvCache, type MoveReason } from "../kvcache/index.ts";
+import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
 import type { EngineCounters, LadderRung } from "./engine-counters.ts";
 import type { Residency } from "./residency.ts";
@@ -31,6 +32,12 @@ export interface LadderHost {
   preempt(row: number, lender: EngineId, nowNs: number): void;
 }
 
+/** Which rows are a lender's own slices. */
+export interface LenderRows {
+  readonly pool: Pick<Pool, "firstSliceOf">;
+  readonly slicesOf: readonly number[];
+}
+
 export class RecallLadder {
   readonly #arena: Arena;
   readonly #kv: KvCache;
@@ -38,8 +45,7 @@ export class RecallLadder {
   readonly #residency: Residency;
   readonly #counters: EngineCounters;
   readonly #host: LadderHost;
-  readonly #firstRowOf: (engine: EngineId) => number;
-  readonly #rowCountOf: (engine: EngineId) => number;
+  readonly #rowsOf: LenderRows;
   /** Closed rows that still hold blocks, with the rung that closed them. */
   readonly #emptying = new Map<number, LadderRung>();
 
@@ -50,8 +56,7 @@ export class RecallLadder {
     residency: Residency,
     counters: EngineCounters,
     host: LadderHost,
-    firstRowOf: (engine: EngineId) => number,
-    rowCountOf: (engine: EngineId) => number,
+    rowsOf: LenderRows,
   ) {
     this.#arena = arena;
     this.#kv = kv;
@@ -59,8 +64,7 @@ export class RecallLadder {
     this.#residency = residency;
     this.#counters = counters;
     this.#host = host;
-    this.#firstRowOf = firstRowOf;
-    this.#rowCountOf = rowCountOf;
+    this.#rowsOf = rowsOf;
   }
 
   /** Answers what is open as far as it can be answered now. */
@@ -217,8 +221,8 @@ export class RecallLadder {
   /** The usable slice of a lender with the fewest live blocks; of parked sequences only, or any. */
   #leastRow(lender: EngineId, isParkedOnly: boolean): number | null {
     if (isParkedOnly && this.#scheduler.rotation.parkedCount === 0) return null;
-    const first = this.#firstRowOf(lender);
-    const end = first + this.#rowCountOf(lender);
+    const first = this.#rowsOf.pool.firstSliceOf(lender);
+    const end = first + this.#rowsOf.slicesOf[lender]!;
     let best: number | null = null;
     let least = Infinity;
     for (let row = first; row < end; row++) {

@@ -18,7 +18,7 @@ import {
   type KvCache,
   type MoveReason,
 } from "../kvcache/index.ts";
-import type { Sequences } from "../scheduler/index.ts";
+import type { Scheduler, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { CopyEngine } from "./ports.ts";
 
@@ -81,6 +81,18 @@ export class Residency {
   /** Slices of a running lender that are worth holding. */
   sharedRows(source: number): number {
     return Math.floor(this.sharedBytes[source]! / this.#kv.layout.sliceBytes);
+  }
+
+  /** Room for the next steps' growth and the next chunk: sealed blocks move out for them. */
+  prepareRoom(scheduler: Scheduler, maxBatchTokens: number, nowNs: number): void {
+    const { blockTokens } = this.#kv.layout;
+    const growth = Math.ceil((2 * scheduler.sequences.count) / blockTokens) + 2;
+    this.localReserveBlocks = growth;
+    let chunk = scheduler.claimedBlocks;
+    if (scheduler.waiting.size > 0) {
+      chunk = Math.max(chunk, scheduler.waiting.tokensAt(0) / blockTokens + 1);
+    }
+    this.makeLocalRoom(growth + Math.min(maxBatchTokens / blockTokens, Math.ceil(chunk)), nowNs);
   }
 
   /** Moves sealed blocks out to borrowed slices until `blocks` local ones are free or on the way. */

@@ -5,20 +5,23 @@
  * which reads from `readSet` what a step must fetch. It does not know who lends, what a lease is or
  * how long a copy takes; a source is a number, 0 being the engine's own device.
  *
- * A block is OPEN while tokens are appended to it and SEALED once full. New blocks are always local;
- * only sealed ones move, so no copy ever races with a write.
+ * A block is OPEN while tokens are appended to it and SEALED once full. New blocks are always
+ * local; only sealed ones move, so no copy ever races with a write.
  *
  * Invariants: every table entry is a taken slot that names the sequence and the block; a slot is
- * live if the table of its owner points back to it, else it is the target of a move in flight; the
- * counts per source equal the tables.
+ * live if the table of its owner points back to it, else it is the target of a move in flight; a
+ * synced read set names exactly the live remote blocks of active sequences.
  */
 
 import { assert } from "../base/index.ts";
 import type { ReadSet } from "../prefetch/index.ts";
+import { BlockTables } from "./block-tables.ts";
 import type { KvLayout } from "./layout.ts";
-import type { Move, MoveReason } from "./moves.ts";
+import { MoveBook, type Move, type MoveReason } from "./move-book.ts";
+import { RemoteReads } from "./remote-reads.ts";
 import { RowState, SliceTable } from "./slice-table.ts";
 
+/** The engine's own device. */
 export const LOCAL_SOURCE = 0;
 
 export interface KvCacheOptions {
@@ -31,65 +34,65 @@ export interface KvCacheOptions {
   readonly bridgedBlocksMax: number;
 }
 
+/** Blocks of all sequences of an engine. A sequence is named by its row in the scheduler. */
 export class KvCache {
   readonly layout: KvLayout;
   readonly slices: SliceTable;
   readonly readSet: ReadSet;
-  readonly moves = new Map<number, Move>();
   readonly sourceCount: number;
-
-  #tables: Int32Array[] = [];
-  #blockCount = new Int32Array(64);
-  #sealedBlocks = new Int32Array(64);
-  #isActive = new Uint8Array(64);
-  /** (sequences x sources) blocks of a sequence at each source. */
-  #blocksAt: Int32Array;
-  /** Sealed local blocks of a sequence that moves copy out just now. */
-  #outgoing = new Int32Array(64);
-  /** (slots) 1 while a move copies from the slot. */
-  readonly #isMoving: Uint8Array;
-  readonly #isDirty: Uint8Array;
-  readonly #dirtyRows: number[] = [];
-  readonly #bridgedBlocksMax: number;
   /** Blocks ever taken for new tokens: what headroom is sized by. */
   allocatedBlocks = 0;
-  #nextMoveId = 1;
+
+  readonly #tables: BlockTables;
+  readonly #reads: RemoteReads;
+  readonly #book: MoveBook;
 
   constructor(options: KvCacheOptions) {
-    this.layout = options.layout;
-    this.sourceCount = options.sourceCount;
-    const { blocksPerSlice } = options.layout;
-    this.slices = new SliceTable(options.sourceOfRow, options.sourceCount, blocksPerSlice);
-    this.readSet = options.readSet;
-    this.#bridgedBlocksMax = options.bridgedBlocksMax;
-    this.#blocksAt = new Int32Array(64 * options.sourceCount);
-    this.#isMoving = new Uint8Array(options.sourceOfRow.length * blocksPerSlice);
-    this.#isDirty = new Uint8Array(options.sourceOfRow.length);
+    const { layout, sourceOfRow, sourceCount, readSet } = options;
+    const { blocksPerSlice } = layout;
+    this.layout = layout;
+    this.sourceCount = sourceCount;
+    this.readSet = readSet;
+    this.slices = new SliceTable(sourceOfRow, sourceCount, blocksPerSlice);
+    this.#tables = new BlockTables(sourceCount, (handle) => this.#sourceOf(handle));
+    this.#book = new MoveBook(this.slices, this.#tables, layout);
+    this.#reads = new RemoteReads(
+      this.slices,
+      layout,
+      readSet,
+      options.bridgedBlocksMax,
+      (handle) => this.isActive(this.liveOwner(handle)),
+    );
+  }
+
+  /** Moves under way by id, orphaned ones included. */
+  get moves(): ReadonlyMap<number, Move> {
+    return this.#book.open;
   }
 
   blockCount(sequence: number): number {
-    return this.#blockCount[sequence] ?? 0;
+    return this.#tables.count(sequence);
   }
 
   blocksAt(sequence: number, source: number): number {
-    return this.#blocksAt[sequence * this.sourceCount + source] ?? 0;
+    return this.#tables.countAt(sequence, source);
   }
 
   sealedBlocks(sequence: number): number {
-    return this.#sealedBlocks[sequence] ?? 0;
+    return this.#tables.sealed(sequence);
   }
 
-  /** Sealed blocks on the own device that no move touches; an upper bound, at most one too many. */
+  /** Sealed blocks on the own device that no move copies out; open ones are always there. */
   movableLocalBlocks(sequence: number): number {
     const open = this.blockCount(sequence) - this.sealedBlocks(sequence);
-    return this.blocksAt(sequence, LOCAL_SOURCE) - open - (this.#outgoing[sequence] ?? 0);
+    return this.blocksAt(sequence, LOCAL_SOURCE) - open - this.#book.outgoingBlocks(sequence);
   }
 
   isActive(sequence: number): boolean {
-    return this.#isActive[sequence] === 1;
+    return this.#tables.isActive(sequence);
   }
 
-  /** Blocks that `tokens` need beyond what the sequence has. */
+  /** Blocks that `tokens` need beyond what the sequence has; negative when it has more. */
   missingBlocks(sequence: number, tokens: number): number {
     return Math.ceil(tokens / this.layout.blockTokens) - this.blockCount(sequence);
   }
@@ -100,26 +103,21 @@ export class KvCache {
    * @returns false on a miss, with nothing taken.
    */
   extend(sequence: number, tokens: number): boolean {
-    this.#ensureSequence(sequence);
     const missing = this.missingBlocks(sequence, tokens);
     if (missing <= 0) return true;
     if (this.slices.freeBlocks[LOCAL_SOURCE]! < missing) return false;
-    const first = this.#blockCount[sequence]!;
-    this.#ensureTable(sequence, first + missing);
-    const table = this.#tables[sequence]!;
-    for (let block = first; block < first + missing; block++) {
+    for (let left = missing; left > 0; left--) {
       const row = this.slices.fullestRow(LOCAL_SOURCE);
-      table[block] = this.slices.take(row, sequence, block);
+      const handle = this.slices.take(row, sequence, this.blockCount(sequence));
+      this.#tables.append(sequence, handle);
     }
-    this.#blockCount[sequence] = first + missing;
     this.allocatedBlocks += missing;
-    this.#blocksAt[sequence * this.sourceCount + LOCAL_SOURCE]! += missing;
     return true;
   }
 
   /** KV of the first `tokens` tokens is complete: full blocks are sealed from now on. */
   seal(sequence: number, tokens: number): void {
-    this.#sealedBlocks[sequence] = Math.floor(tokens / this.layout.blockTokens);
+    this.#tables.seal(sequence, Math.floor(tokens / this.layout.blockTokens));
   }
 
   /** Frees every block; moves of the sequence are orphaned and end by themselves. */
@@ -130,27 +128,21 @@ export class KvCache {
 
   /** Keeps the first `blocks` blocks and frees the rest; a recomputation starts there. */
   truncate(sequence: number, blocks: number): void {
-    const table = this.#tables[sequence];
+    this.#book.orphanBeyond(sequence, blocks);
     const count = this.blockCount(sequence);
-    if (table === undefined) return;
-    for (const move of this.moves.values()) {
-      const isOf = move.sequence === sequence && !move.isOrphaned;
-      if (isOf && move.firstBlock + move.blockCount > blocks) this.#orphan(move);
-    }
-    for (let block = blocks; block < count; block++) this.#freeBlock(sequence, table[block]!);
-    this.#blockCount[sequence] = Math.min(count, blocks);
-    this.#sealedBlocks[sequence] = Math.min(this.#sealedBlocks[sequence]!, blocks);
+    for (let block = blocks; block < count; block++) this.#free(this.handleOf(sequence, block));
+    this.#tables.truncate(sequence, blocks);
   }
 
   /** Whether the sequence's remote blocks belong to the read set of the next step. */
   setActive(sequence: number, isActive: boolean): void {
-    this.#ensureSequence(sequence);
-    if ((this.#isActive[sequence] === 1) === isActive) return;
-    this.#isActive[sequence] = isActive ? 1 : 0;
-    const count = this.#blockCount[sequence]!;
+    if (this.isActive(sequence) === isActive) return;
+    this.#tables.setActive(sequence, isActive);
+    const count = this.blockCount(sequence);
     if (this.blocksAt(sequence, LOCAL_SOURCE) === count) return;
-    const table = this.#tables[sequence]!;
-    for (let block = 0; block < count; block++) this.#markDirty(this.rowOf(table[block]!));
+    for (let block = 0; block < count; block++) {
+      this.#reads.mark(this.rowOf(this.handleOf(sequence, block)));
+    }
   }
 
   rowOf(handle: number): number {
@@ -161,28 +153,35 @@ export class KvCache {
   liveOwner(handle: number): number {
     const owner = this.slices.slotOwner[handle]!;
     if (owner < 0) return -1;
-    const block = this.slices.slotIndex[handle]!;
-    return block < this.#blockCount[owner]! && this.#tables[owner]![block] === handle ? owner : -1;
+    return this.#tables.isAt(owner, this.slices.slotIndex[handle]!, handle) ? owner : -1;
+  }
+
+  /** The slot of a block that the sequence has. */
+  /** Whether any block of the sequence lies in one of these rows. */
+  touches(sequence: number, rows: ReadonlySet<number>): boolean {
+    for (let block = 0; block < this.blockCount(sequence); block++) {
+      if (rows.has(this.rowOf(this.handleOf(sequence, block)))) return true;
+    }
+    return false;
   }
 
   handleOf(sequence: number, block: number): number {
-    return this.#tables[sequence]![block]!;
+    return this.#tables.handle(sequence, block);
   }
 
-  /** Length of the first run of sealed blocks at `source` that no move touches, from `from` on. */
+  /**
+   * The first run of sealed blocks at `source` that no move touches, from block `from` on.
+   *
+   * @returns its first block and its length, at most `max`; a length of 0 when there is none.
+   */
   findMovable(sequence: number, source: number, from: number, max: number): [number, number] {
-    const table = this.#tables[sequence];
     const sealed = this.sealedBlocks(sequence);
-    if (table === undefined || this.blocksAt(sequence, source) === 0) return [sealed, 0];
+    if (this.blocksAt(sequence, source) === 0) return [sealed, 0];
     let first = from;
-    while (first < sealed && !this.#isMovable(table[first]!, source)) first++;
+    while (first < sealed && !this.#isMovable(sequence, first, source)) first++;
     let end = first;
-    while (end < sealed && end - first < max && this.#isMovable(table[end]!, source)) end++;
+    while (end < sealed && end - first < max && this.#isMovable(sequence, end, source)) end++;
     return [first, end - first];
-  }
-
-  #isMovable(handle: number, source: number): boolean {
-    return this.slices.source[this.rowOf(handle)] === source && this.#isMoving[handle] === 0;
   }
 
   /** Reserves slots in `targetRow` and starts a move of neighbouring sealed blocks of one source. */
@@ -193,72 +192,38 @@ export class KvCache {
     targetRow: number,
     reason: MoveReason,
   ): Move {
-    const table = this.#tables[sequence]!;
-    const sourceSource = this.slices.source[this.rowOf(table[firstBlock]!)]!;
-    const targetHandles = new Int32Array(count);
-    let runs = 0;
-    for (let offset = 0; offset < count; offset++) {
-      const handle = table[firstBlock + offset]!;
-      assert(this.#isMoving[handle] === 0, `kv cache: block ${handle} moves twice`);
-      this.#isMoving[handle] = 1;
-      if (offset === 0 || table[firstBlock + offset - 1]! + 1 !== handle) runs++;
-      targetHandles[offset] = this.slices.take(targetRow, sequence, firstBlock + offset);
-    }
-    const move: Move = {
-      id: this.#nextMoveId++,
-      sequence,
-      firstBlock,
-      blockCount: count,
-      targetRow,
-      sourceSource,
-      targetSource: this.slices.source[targetRow]!,
-      bytes: count * this.layout.blockBytes,
-      copies: runs * this.layout.layers,
-      reason,
-      targetHandles,
-      isOrphaned: false,
-    };
-    this.moves.set(move.id, move);
-    if (sourceSource === LOCAL_SOURCE) this.#outgoing[sequence]! += count;
-    return move;
+    return this.#book.begin(sequence, firstBlock, count, targetRow, reason);
   }
 
   /** Gives a move up: the blocks stay where they are, the target is freed when the copy has ended. */
   abandonMove(id: number): void {
-    const move = this.moves.get(id);
-    if (move !== undefined && !move.isOrphaned) this.#orphan(move);
+    this.#book.abandon(id);
   }
 
   /** The copy has ended. @returns false when the move had been given up. */
   completeMove(id: number): boolean {
-    const move = this.moves.get(id);
-    assert(move !== undefined, `kv cache: move ${id} is unknown`);
-    this.moves.delete(id);
-    const table = this.#tables[move.sequence]!;
-    for (let offset = 0; offset < move.blockCount; offset++) {
-      const target = move.targetHandles[offset]!;
-      if (move.isOrphaned) {
-        this.slices.free(target);
-        continue;
-      }
-      const old = table[move.firstBlock + offset]!;
-      this.#isMoving[old] = 0;
-      this.#freeBlock(move.sequence, old);
-      table[move.firstBlock + offset] = target;
-      this.#blocksAt[move.sequence * this.sourceCount + move.targetSource]!++;
-    }
-    this.#markDirty(move.targetRow);
-    if (!move.isOrphaned) this.#forgetOutgoing(move);
-    return !move.isOrphaned;
+    const move = this.#book.end(id);
+    if (move.isOrphaned) return false;
+    const { sequence, firstBlock, targetRow } = move;
+    move.targetHandles.forEach((target, offset) => {
+      this.#free(this.#tables.replace(sequence, firstBlock + offset, target));
+    });
+    this.#reads.mark(targetRow);
+    return true;
+  }
+
+  /**
+   * Drops a slice whose memory is gone: copies on their way there are given up, and end without a
+   * target. Sequences with blocks there have been released before.
+   */
+  loseRow(row: number): void {
+    this.#book.loseTargets(row);
+    this.slices.drop(row);
   }
 
   /** Brings the read set up to date with what changed since the last call. */
   syncReadSet(): void {
-    for (const row of this.#dirtyRows) {
-      this.#isDirty[row] = 0;
-      this.#refreshRow(row);
-    }
-    this.#dirtyRows.length = 0;
+    this.#reads.sync();
   }
 
   /** Slots taken at a source, targets of moves in flight counted in. */
@@ -266,110 +231,42 @@ export class KvCache {
     return this.slices.usedBlocks[source]!;
   }
 
+  /** Walks every table, slot and move. */
   check(): void {
     this.slices.check();
-    const counts = new Map<number, number>();
-    for (let sequence = 0; sequence < this.#tables.length; sequence++) {
-      counts.clear();
-      const table = this.#tables[sequence]!;
-      for (let block = 0; block < this.#blockCount[sequence]!; block++) {
-        const handle = table[block]!;
-        assert(
-          this.slices.slotOwner[handle] === sequence && this.slices.slotIndex[handle] === block,
-          () => `kv cache: block ${block} of sequence ${sequence} is not its own (${handle})`,
-        );
-        const source = this.slices.source[this.rowOf(handle)]!;
-        counts.set(source, (counts.get(source) ?? 0) + 1);
+    this.#tables.check();
+    for (let sequence = 0; sequence < this.#tables.size; sequence++) {
+      for (let block = 0; block < this.blockCount(sequence); block++) {
+        const handle = this.handleOf(sequence, block);
+        const isOwn =
+          this.slices.slotOwner[handle] === sequence && this.slices.slotIndex[handle] === block;
+        const text = (): string => `kv cache: block ${block} of sequence ${sequence} (${handle})`;
+        assert(isOwn, () => `${text()} is not its own`);
         const state = this.slices.state[this.rowOf(handle)]!;
         const isHeld = state === RowState.Usable || state === RowState.Closing;
-        assert(isHeld, () => `kv cache: block in a row of state ${state}`);
-      }
-      for (let source = 0; source < this.sourceCount; source++) {
-        const has = this.blocksAt(sequence, source);
-        const found = counts.get(source) ?? 0;
-        assert(has === found, () => `kv cache: sequence ${sequence} at ${source}: ${has} != ${found}`);
+        assert(isHeld, () => `${text()} is in a row of state ${state}`);
       }
     }
-    this.#checkSlots();
+    this.#book.check();
+    const targets = this.#book.targets();
+    this.slices.slotOwner.forEach((owner, handle) => {
+      const isHeld = this.liveOwner(handle) >= 0 || targets.has(handle);
+      assert(owner < 0 || isHeld, () => `kv cache: slot ${handle} is leaked`);
+    });
+    this.#reads.check();
   }
 
-  #checkSlots(): void {
-    const targets = new Set<number>();
-    for (const move of this.moves.values()) {
-      for (const handle of move.targetHandles) targets.add(handle);
-    }
-    for (let handle = 0; handle < this.slices.slotOwner.length; handle++) {
-      if (this.slices.slotOwner[handle]! < 0) continue;
-      const isLive = this.liveOwner(handle) >= 0;
-      assert(isLive || targets.has(handle), () => `kv cache: slot ${handle} is leaked`);
-    }
-    this.readSet.check();
+  #sourceOf(handle: number): number {
+    return this.slices.source[this.rowOf(handle)]!;
   }
 
-  #orphan(move: Move): void {
-    move.isOrphaned = true;
-    this.#forgetOutgoing(move);
-    const table = this.#tables[move.sequence]!;
-    for (let offset = 0; offset < move.blockCount; offset++) {
-      this.#isMoving[table[move.firstBlock + offset]!] = 0;
-    }
+  #isMovable(sequence: number, block: number, source: number): boolean {
+    const handle = this.handleOf(sequence, block);
+    return this.#sourceOf(handle) === source && !this.#book.isMoving(handle);
   }
 
-  #forgetOutgoing(move: Move): void {
-    if (move.sourceSource === LOCAL_SOURCE) this.#outgoing[move.sequence]! -= move.blockCount;
-  }
-
-  #freeBlock(sequence: number, handle: number): void {
-    const row = this.rowOf(handle);
-    this.#isMoving[handle] = 0;
+  #free(handle: number): void {
     this.slices.free(handle);
-    this.#blocksAt[sequence * this.sourceCount + this.slices.source[row]!]!--;
-    this.#markDirty(row);
-  }
-
-  #markDirty(row: number): void {
-    if (this.slices.source[row] === LOCAL_SOURCE || this.#isDirty[row] === 1) return;
-    this.#isDirty[row] = 1;
-    this.#dirtyRows.push(row);
-  }
-
-  /** Counts the contiguous copies of one row and their bytes; small holes are bridged. */
-  #refreshRow(row: number): void {
-    const { blocksPerSlice, blockLayerBytes } = this.layout;
-    const first = row * blocksPerSlice;
-    let runs = 0;
-    let blocks = 0;
-    let lastRead = -Infinity;
-    for (let slot = 0; slot < blocksPerSlice; slot++) {
-      const owner = this.liveOwner(first + slot);
-      if (owner < 0 || this.#isActive[owner] !== 1) continue;
-      const hole = slot - lastRead - 1;
-      if (hole > this.#bridgedBlocksMax) runs++;
-      else blocks += hole;
-      blocks++;
-      lastRead = slot;
-    }
-    if (blocks === 0) this.readSet.delete(row);
-    else this.readSet.set(row, this.slices.source[row]!, runs, blocks * blockLayerBytes);
-  }
-
-  #ensureTable(sequence: number, blocks: number): void {
-    const table = this.#tables[sequence]!;
-    if (table.length >= blocks) return;
-    const larger = new Int32Array(Math.max(blocks, table.length * 2));
-    larger.set(table);
-    this.#tables[sequence] = larger;
-  }
-
-  #ensureSequence(sequence: number): void {
-    while (this.#tables.length <= sequence) this.#tables.push(new Int32Array(32));
-    if (sequence < this.#blockCount.length) return;
-    const capacity = Math.max(sequence + 1, this.#blockCount.length * 2);
-    const grow = <T extends Int32Array | Uint8Array>(from: T, to: T): T => (to.set(from), to);
-    this.#blockCount = grow(this.#blockCount, new Int32Array(capacity));
-    this.#sealedBlocks = grow(this.#sealedBlocks, new Int32Array(capacity));
-    this.#outgoing = grow(this.#outgoing, new Int32Array(capacity));
-    this.#isActive = grow(this.#isActive, new Uint8Array(capacity));
-    this.#blocksAt = grow(this.#blocksAt, new Int32Array(capacity * this.sourceCount));
+    this.#reads.mark(this.rowOf(handle));
   }
 }

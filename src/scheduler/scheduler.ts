@@ -93,7 +93,7 @@ export class Scheduler {
     batch.clear();
     this.isMemoryShort = false;
     this.#preemptLongParked(nowNs);
-    this.rotation.select(stepNs, this.#skipsMax(stepNs), nowNs);
+    this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
     let budget = this.#options.maxBatchTokens;
     budget = this.#scheduleDecodes(budget, nowNs);
     budget = this.#schedulePrompts(budget, nowNs);
@@ -174,7 +174,8 @@ export class Scheduler {
     assert(isBound, () => `scheduler: batch of ${this.batch.count}`);
   }
 
-  #skipsMax(stepNs: number): number {
+  /** How many steps in a row may leave a sequence out before the TPOT target is missed. */
+  skipsMax(stepNs: number): number {
     return Math.max(1, Math.floor(this.#options.tpotTargetNs / Math.max(1, stepNs)) - 1);
   }
 

@@ -1,0 +1,96 @@
+/**
+ * The parts of one engine, made and tied together.
+ *
+ * Called by the engine's constructor only. Nothing here decides anything; it is the list of what an
+ * engine consists of, each part a file of its own.
+ */
+
+import { NS_PER_SECOND } from "../base/index.ts";
+import { Arena, KvCache } from "../kvcache/index.ts";
+import type { Pool } from "../pool/index.ts";
+import { ReadSet } from "../prefetch/index.ts";
+import { Scheduler, type SchedulerEvents } from "../scheduler/index.ts";
+import { BorrowController } from "./borrow-controller.ts";
+import { EngineCounters } from "./engine-counters.ts";
+import { EngineMemory } from "./engine-memory.ts";
+import type { EngineOptions } from "./engine-options.ts";
+import { LendingHeadroom } from "./lending-headroom.ts";
+import { LinkRates } from "./link-rates.ts";
+import { LoanAccounts } from "./loan-accounts.ts";
+import type { CopyEngine, StepRunner } from "./ports.ts";
+import { RecallLadder, type LadderHost } from "./recall-ladder.ts";
+import { Residency } from "./residency.ts";
+import { StepCost } from "./step-cost.ts";
+import { StepFlight } from "./step-flight.ts";
+import { StepPlanner } from "./step-planner.ts";
+
+export interface EngineParts {
+  readonly counters: EngineCounters;
+  readonly kv: KvCache;
+  readonly arena: Arena;
+  readonly rates: LinkRates;
+  readonly planner: StepPlanner;
+  readonly scheduler: Scheduler;
+  readonly residency: Residency;
+  readonly flight: StepFlight;
+  readonly ladder: RecallLadder;
+  readonly borrowing: BorrowController;
+  readonly accounts: LoanAccounts;
+  readonly headroom: LendingHeadroom;
+}
+
+export function createParts(
+  options: EngineOptions,
+  pool: Pool,
+  runner: StepRunner,
+  copies: CopyEngine,
+  host: SchedulerEvents & LadderHost,
+): EngineParts {
+  const { layout, ownSlices, link } = options;
+  const sourceCount = options.engineCount + 2;
+  const counters = new EngineCounters();
+  // A copy's fixed price in bytes: half of it may be spent on holes to save a copy.
+  const copyPriceBytes = (link.copyCostNs * link.portBytesPerSecond) / NS_PER_SECOND;
+  const kv = new KvCache({
+    layout,
+    sourceOfRow: options.sourceOfRow,
+    sourceCount,
+    readSet: new ReadSet(sourceCount, 64),
+    bridgedBlocksMax: Math.floor(copyPriceBytes / layout.blockLayerBytes / 2),
+  });
+  const arena = new Arena({ ...options, quietNs: NS_PER_SECOND }, pool, kv);
+  const rates = new LinkRates(options);
+  const ownBytes = ownSlices * layout.sliceBytes;
+  const planner = new StepPlanner({ mode: options.accessMode, link, ownBytes }, kv);
+  const memory = new EngineMemory(options, kv, arena, planner);
+  const scheduling = { ...options, hostSource: arena.hostSource };
+  const scheduler = new Scheduler(scheduling, kv, memory, rates, host);
+  const { sequences } = scheduler;
+  const residency = new Residency(kv, arena, copies, sequences, counters);
+  memory.connect(residency, sequences);
+  const cost = new StepCost(options.cost, layout.layers);
+  const flight = new StepFlight(runner, kv, cost, planner, rates, counters);
+  const rowsOf = { pool, slicesOf: options.slicesOf };
+  const ladder = new RecallLadder(arena, kv, scheduler, residency, counters, host, rowsOf);
+  const borrowing = new BorrowController(
+    { ...options, growthShare: options.admission.growthShare },
+    { pool, arena, kv, scheduler, rates, cost, planner, ladder, residency },
+  );
+  const accounts = new LoanAccounts(options, kv, scheduler);
+  const headroom = new LendingHeadroom(options, kv);
+  for (const row of options.hostRows) kv.slices.admit(row);
+  return {
+    counters,
+    kv,
+    arena,
+    rates,
+    planner,
+    scheduler,
+    residency,
+    flight,
+    ladder,
+    borrowing,
+    accounts,
+    headroom,
+  };
+}

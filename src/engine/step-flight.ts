@@ -1,0 +1,169 @@
+/**
+ * The step in flight: what it computes, what it reads remotely, until when a slice is being read.
+ *
+ * Owned by the engine. It prices the batch, plans its remote reads, hands it to the runner, and lays
+ * the rest anew when a recall or a lender's change of pace interrupts it.
+ *
+ *     IDLE --submit--> FLYING --hasEnded--> IDLE
+ *                       |  ^
+ *            interrupt  |  | resume
+ *                       v  |
+ *                     PAUSED (within one tick)
+ */
+
+import type { KvCache } from "../kvcache/index.ts";
+import type { StepCompute } from "../prefetch/index.ts";
+import type { Batch } from "../scheduler/index.ts";
+import type { EngineCounters } from "./engine-counters.ts";
+import type { LinkRates } from "./link-rates.ts";
+import type { StepRunner, StepTiming, StepWork } from "./ports.ts";
+import type { StepCost } from "./step-cost.ts";
+import type { StepPlanner } from "./step-planner.ts";
+
+export class StepFlight {
+  isInFlight = false;
+  /** How long a step lasts with all KV local: what links have time for. */
+  localStepNs: number;
+  readonly #runner: StepRunner;
+  readonly #kv: KvCache;
+  readonly #cost: StepCost;
+  readonly #planner: StepPlanner;
+  readonly #rates: LinkRates;
+  readonly #counters: EngineCounters;
+  readonly #compute: StepCompute;
+  #isRemote = false;
+  #endNs = 0;
+  /** While paused: when the group in flight ends. */
+  #pausedUntilNs = -1;
+  /** Staged bytes of one layer as last submitted, and of sequences that have left since. */
+  #stagedBytes = 0;
+  #leftBytes = 0;
+
+  constructor(
+    runner: StepRunner,
+    kv: KvCache,
+    cost: StepCost,
+    planner: StepPlanner,
+    rates: LinkRates,
+    counters: EngineCounters,
+  ) {
+    this.#runner = runner;
+    this.#kv = kv;
+    this.#cost = cost;
+    this.#planner = planner;
+    this.#rates = rates;
+    this.#counters = counters;
+    this.#compute = cost.blank();
+    this.localStepNs = cost.localNs(cost.decodeStep(1, kv.layout.blockTokens));
+  }
+
+  get isPaused(): boolean {
+    return this.#pausedUntilNs >= 0;
+  }
+
+  get timing(): StepTiming {
+    return this.#runner.timing;
+  }
+
+  nextDueNs(): number {
+    return this.#runner.nextDueNs();
+  }
+
+  submit(batch: Batch, nowNs: number): void {
+    this.#cost.price(batch, this.#compute);
+    this.#kv.syncReadSet();
+    this.#runner.submit(this.#work(batch, this.#stagedBytes - this.#leftBytes), nowNs);
+    this.#endNs = this.#runner.nextDueNs();
+    this.isInFlight = true;
+    this.#isRemote = this.#kv.readSet.totalBytes() > 0;
+  }
+
+  /** @returns whether the step has ended by now; its timing is counted. */
+  hasEnded(batch: Batch, nowNs: number): boolean {
+    if (!this.isInFlight || !this.#runner.poll(nowNs)) return false;
+    this.isInFlight = false;
+    this.#count(this.#runner.timing);
+    if (batch.prefillSequences === 0) this.localStepNs = this.#runner.timing.localNs;
+    return true;
+  }
+
+  /**
+   * Stops after the layer group in flight; `resume` lays out the rest. A step that reads nothing
+   * remote has nothing that a recall or a lender could disturb.
+   *
+   * @returns when that group ends, or -1 if there was nothing to stop.
+   */
+  interrupt(nowNs: number): number {
+    if (!this.isInFlight || !this.#isRemote || this.isPaused) return -1;
+    this.#pausedUntilNs = this.#runner.interrupt(nowNs);
+    return this.#pausedUntilNs;
+  }
+
+  resume(batch: Batch): void {
+    this.#pausedUntilNs = -1;
+    this.#kv.syncReadSet();
+    this.#cost.price(batch, this.#compute);
+    this.#runner.resume(this.#work(batch, Infinity));
+    this.#endNs = this.#runner.nextDueNs();
+  }
+
+  /** Until when the step may still read the slice; `nowNs` when it does not. */
+  fenceNs(row: number, nowNs: number): number {
+    const { readSet } = this.#kv;
+    if (!this.isInFlight || !this.#isRemote || !readSet.has(row)) return nowNs;
+    // What is read in place may be read until the step has ended, staged blocks a group at a time.
+    return this.isPaused && readSet.isStaged(row) ? this.#pausedUntilNs : this.#endNs;
+  }
+
+  /** A sequence leaves: what was fetched ahead of its blocks is wasted. */
+  forget(sequence: number): void {
+    const remote = this.#kv.blockCount(sequence) - this.#kv.blocksAt(sequence, 0);
+    this.#leftBytes += remote * this.#kv.layout.blockLayerBytes;
+  }
+
+  /** No step follows for now. */
+  rest(nowNs: number): void {
+    this.#runner.rest(nowNs);
+    this.#stagedBytes = 0;
+    this.#leftBytes = 0;
+  }
+
+  /** @param aheadBytes staged bytes of a layer that the step before could foresee. */
+  #work(batch: Batch, aheadBytes: number): StepWork {
+    const { readSet } = this.#kv;
+    const { sourceBytesPerSecond } = this.#rates;
+    this.#planner.plan(this.#compute, batch.prefillSequences > 0, sourceBytesPerSecond);
+    let staged = 0;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      staged += readSet.stagedBytes[source]!;
+    }
+    const { groupLayers } = this.#planner;
+    const wasted = Math.min(this.#leftBytes, this.#stagedBytes) * groupLayers;
+    this.#counters.prefetchWastedBytes += wasted;
+    this.#leftBytes = 0;
+    this.#stagedBytes = staged;
+    return {
+      compute: this.#compute,
+      groupLayers,
+      readSet,
+      sourceBytesPerSecond,
+      aheadShare: staged === 0 ? 1 : Math.min(1, Math.max(0, aheadBytes / staged)),
+    };
+  }
+
+  #count(timing: StepTiming): void {
+    const counters = this.#counters;
+    counters.steps++;
+    counters.stepNs += timing.endNs - timing.startNs;
+    counters.stepLocalNs += timing.localNs;
+    counters.stepUnlentNs += timing.unlentNs;
+    counters.waitNs += timing.waitNs;
+    counters.remoteReadNs += timing.linkBusyNs;
+    counters.prefetchHits += timing.hits;
+    counters.prefetchLates += timing.lates;
+    counters.prefetchMisses += timing.misses;
+    for (let source = 1; source < timing.readBytes.length; source++) {
+      counters.remoteReadBytes += timing.readBytes[source]!;
+    }
+  }
+}
