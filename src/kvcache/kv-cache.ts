@@ -184,7 +184,7 @@ export class KvCache {
     return [first, end - first];
   }
 
-  /** Reserves slots in `targetRow` and starts a move of neighbouring sealed blocks of one source. */
+  /** Reserves slots in `targetRow` and starts a move of neighbouring sealed blocks of a source. */
   beginMove(
     sequence: number,
     firstBlock: number,
@@ -195,7 +195,7 @@ export class KvCache {
     return this.#book.begin(sequence, firstBlock, count, targetRow, reason);
   }
 
-  /** Gives a move up: the blocks stay where they are, the target is freed when the copy has ended. */
+  /** Gives a move up: the blocks stay, the target is freed when the copy has ended. */
   abandonMove(id: number): void {
     this.#book.abandon(id);
   }

@@ -116,7 +116,7 @@ export class SliceTable {
     return this.#head[source * (this.blocksPerSlice + 1) + this.blocksPerSlice]!;
   }
 
-  /** @returns the row after `row` in its list, to walk all empty rows of a source; -1 at the end. */
+  /** @returns the next row of the same list, to walk the empty rows of a source; -1 at its end. */
   nextInList(row: number): number {
     return this.#next[row]!;
   }

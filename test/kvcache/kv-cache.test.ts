@@ -290,7 +290,7 @@ describe("misuse", () => {
   });
 
   it("an unknown move cannot end", () => {
-    expect(() => newCache().completeMove(3)).toThrow("move 3 is unknown");
+    expect(() => newCache().completeMove(3)).toThrow("moves: 3 is unknown");
   });
 
   it("an abandoned move frees its source for another one at once", () => {
