@@ -35,6 +35,7 @@ export interface ModelMove {
   readonly targetRow: number;
   readonly targets: number[];
   isOrphaned: boolean;
+  isTargetLost: boolean;
 }
 
 export function newCache(): KvCache {
@@ -75,7 +76,8 @@ export class KvModel {
     for (const [id, { blocks }] of this.sequences) {
       blocks.forEach((handle, block) => put(handle, `${id}.${block}`));
     }
-    for (const { sequence, firstBlock, targets } of this.moves.values()) {
+    for (const { sequence, firstBlock, targets, isTargetLost } of this.moves.values()) {
+      if (isTargetLost) continue;
       targets.forEach((handle, offset) => put(handle, `${sequence}.${firstBlock + offset}`));
     }
     return slots;

@@ -82,10 +82,10 @@ const seal = fc.tuple(sequence, fc.boolean(), pick).map(([id, isAll, at]) =>
 );
 
 function cut(model: KvModel, id: number, blocks: number): void {
-  for (const move of model.moves.values()) {
-    const end = move.firstBlock + move.targets.length;
-    if (move.sequence !== id || move.isOrphaned || end <= blocks) continue;
-    move.isOrphaned = true;
+  for (const started of model.moves.values()) {
+    const end = started.firstBlock + started.targets.length;
+    if (started.sequence !== id || started.isOrphaned || end <= blocks) continue;
+    started.isOrphaned = true;
     note("orphaned by release");
   }
   const of = model.sequence(id);
@@ -148,7 +148,12 @@ const move = fc.record({
       const runs = handles.filter((handle, index) => handle - 1 !== handles[index - 1]).length;
       expect(started.copies).toBe(runs * kv.layout.layers);
       model.moves.set(started.id, {
-        sequence: id, firstBlock: first, targetRow, targets, isOrphaned: false,
+        sequence: id,
+        firstBlock: first,
+        targetRow,
+        targets,
+        isOrphaned: false,
+        isTargetLost: false,
       });
       note("begun");
     }),
@@ -195,6 +200,27 @@ const changeRow = fc.tuple(fc.nat(SOURCE_OF_ROW.length - 1), fc.nat(5)).map(([ro
   }),
 );
 
+/** The lender of a row is gone: whoever has blocks there is released first. */
+const lose = fc.constantFrom(LENT_ROW, OTHER_ROW).map((row) =>
+  new Step(`lose row ${row}`, (model, kv) => {
+    if (model.rowStates[row] === RowState.Absent) return;
+    for (const [id, { blocks }] of model.sequences) {
+      if (!blocks.some((handle) => rowOf(handle) === row)) continue;
+      kv.release(id);
+      cut(model, id, 0);
+      model.sequence(id).isActive = false;
+    }
+    kv.loseRow(row);
+    model.rowStates[row] = RowState.Absent;
+    for (const lost of model.moves.values()) {
+      if (lost.targetRow !== row || lost.isTargetLost) continue;
+      note("target lost");
+      lost.isOrphaned = true;
+      lost.isTargetLost = true;
+    }
+  }),
+);
+
 const sync = fc.constant(
   new Step("sync", (model, kv) => {
     kv.syncReadSet();
@@ -207,7 +233,7 @@ const sync = fc.constant(
 );
 
 it("does what a naive cache does, whatever the commands", () => {
-  const rare = fc.oneof(release, truncate, abandon, changeRow, changeRow);
+  const rare = fc.oneof(release, truncate, abandon, changeRow, changeRow, lose);
   const commands = fc.commands(
     [extend, seal, move, move, move, complete, complete, sync, setActive, rare],
     { maxCommands: 200, size: "max" },
@@ -220,7 +246,7 @@ it("does what a naive cache does, whatever the commands", () => {
   );
   expect([...seen.keys()].sort()).toEqual([
     "abandoned", "begun", "completed", "completed orphan", "extended", "missed",
-    "orphaned by release", "read", "read in two runs",
+    "orphaned by release", "read", "read in two runs", "target lost",
   ]);
 });
 
