@@ -37,23 +37,17 @@ export class LenderWatch {
   }
 
   /**
-   * Takes sequences out of the step in flight whose blocks can no longer be read in time.
+   * Leaves out sequences whose blocks can no longer be read in time.
    *
-   * @returns whether the rest of the step must be laid out anew.
+   * @returns whether the rest of the step in flight must be laid out anew, without them.
    */
   thinOut(localStepNs: number, nowNs: number): boolean {
     const { rates, kv, scheduler } = this.#parts;
     if (!rates.isConstrained || kv.readSet.totalBytes() === 0) return false;
-    const { batch, rotation, sequences } = scheduler;
+    const { rotation } = scheduler;
+    const before = kv.readSet.version;
     rotation.select(localStepNs, scheduler.skipsMax(localStepNs), nowNs);
-    let isChanged = this.#readsSlowly();
-    for (let index = 0; index < batch.count; index++) {
-      const row = batch.rows[index]!;
-      if (row < 0 || kv.isActive(row)) continue;
-      batch.exclude(row, sequences.pendingTokens(row) === batch.tokens[index]!);
-      isChanged = true;
-    }
-    return isChanged;
+    return this.#readsSlowly() || kv.readSet.version !== before;
   }
 
   /** Lenders are gone: sequences with blocks there are computed again. */

@@ -13,7 +13,7 @@
 
 import type { KvCache } from "../kvcache/index.ts";
 import type { StepCompute } from "../prefetch/index.ts";
-import type { Batch } from "../scheduler/index.ts";
+import type { Batch, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { LinkRates } from "./link-rates.ts";
 import type { StepRunner, StepTiming, StepWork } from "./ports.ts";
@@ -35,6 +35,8 @@ export class StepFlight {
   #endNs = 0;
   /** While paused: when the group in flight ends. */
   #pausedUntilNs = -1;
+  /** When the group ends that was in flight at the last interrupt: until then it reads as it did. */
+  #groupEndNs = 0;
   /** Staged bytes of one layer as last submitted, and of sequences that have left since. */
   #stagedBytes = 0;
   #leftBytes = 0;
@@ -74,6 +76,7 @@ export class StepFlight {
     this.#kv.syncReadSet();
     this.#runner.submit(this.#work(batch, this.#stagedBytes - this.#leftBytes), nowNs);
     this.#endNs = this.#runner.nextDueNs();
+    this.#groupEndNs = nowNs;
     this.isInFlight = true;
     this.#isRemote = this.#kv.readSet.totalBytes() > 0;
   }
@@ -96,11 +99,18 @@ export class StepFlight {
   interrupt(nowNs: number): number {
     if (!this.isInFlight || !this.#isRemote || this.isPaused) return -1;
     this.#pausedUntilNs = this.#runner.interrupt(nowNs);
+    this.#groupEndNs = this.#pausedUntilNs;
     return this.#pausedUntilNs;
   }
 
-  resume(batch: Batch): void {
+  /** The rest of the step is of those sequences that may still be read. */
+  resume(batch: Batch, sequences: Sequences): void {
     this.#pausedUntilNs = -1;
+    for (let index = 0; index < batch.count; index++) {
+      const row = batch.rows[index]!;
+      if (row < 0 || this.#kv.isActive(row)) continue;
+      batch.exclude(row, sequences.pendingTokens(row) === batch.tokens[index]!);
+    }
     this.#kv.syncReadSet();
     this.#cost.price(batch, this.#compute);
     this.#runner.resume(this.#work(batch, Infinity));
@@ -110,7 +120,8 @@ export class StepFlight {
   /** Until when the step may still read the slice; `nowNs` when it does not. */
   fenceNs(row: number, nowNs: number): number {
     const { readSet } = this.#kv;
-    if (!this.isInFlight || !this.#isRemote || !readSet.has(row)) return nowNs;
+    if (!this.isInFlight || !this.#isRemote) return nowNs;
+    if (!readSet.has(row)) return Math.max(nowNs, this.#groupEndNs);
     // What is read in place may be read until the step has ended, staged blocks a group at a time.
     return this.isPaused && readSet.isStaged(row) ? this.#pausedUntilNs : this.#endNs;
   }

@@ -133,6 +133,8 @@ export class Arena {
           break;
         case "LeaseGranted":
           for (const slice of event.slices) this.#kv.slices.admit(slice);
+          // Its activity was told only while something of it was borrowed.
+          this.#noteActivity(event.lender, this.#pool.isRunning(event.lender));
           break;
         case "LeaseDenied":
           this.refusals[event.reason]++;
@@ -141,8 +143,7 @@ export class Arena {
           this.#noteRecall(event.lender, event.count, event.kind, event.deadlineNs);
           break;
         case "LenderActivity":
-          this.isLenderRunning[event.lender] = event.isRunning ? 1 : 0;
-          this.hasActivityChanged = true;
+          this.#noteActivity(event.lender, event.isRunning);
           break;
         case "LeaseLost":
           this.lostRows.push(...event.slices);
@@ -322,6 +323,12 @@ export class Arena {
     }
     this.#offered += slices.length;
     this.#pool.apply({ type: "OfferSlices", engine: this.engine, slices }, nowNs);
+  }
+
+  #noteActivity(lender: EngineId, isRunning: boolean): void {
+    if ((this.isLenderRunning[lender] === 1) === isRunning) return;
+    this.isLenderRunning[lender] = isRunning ? 1 : 0;
+    this.hasActivityChanged = true;
   }
 
   #noteRecall(lender: EngineId, count: number, kind: RecallKind, deadlineNs: number): void {

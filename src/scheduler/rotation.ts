@@ -67,6 +67,16 @@ export class Rotation {
     this.parkings++;
   }
 
+  /** Whether blocks of the sequence are in the host's memory or on their way there. */
+  isAtHost(row: number): boolean {
+    if (this.#kv.blocksAt(row, this.#hostSource) > 0) return true;
+    for (const move of this.#kv.moves.values()) {
+      const isOf = move.sequence === row && !move.isOrphaned;
+      if (isOf && move.targetSource === this.#hostSource) return true;
+    }
+    return false;
+  }
+
   /** The row leaves the engine; its marks go with it. */
   forget(row: number): void {
     if (this.#sequences.isParked[row] === 1) this.#parkedCount--;
@@ -182,7 +192,7 @@ export class Rotation {
     }
     for (let index = 0; index < count; index++) {
       const row = order[index]!;
-      if (isParked[row] === 0 || this.#kv.blocksAt(row, this.#hostSource) > 0) continue;
+      if (isParked[row] === 0 || this.isAtHost(row)) continue;
       if (!this.#takesPart(row, stepNs)) continue;
       isParked[row] = 0;
       if (this.#sequences.skips[row]! > 0) this.#skippedCount--;

@@ -333,7 +333,7 @@ export class Scheduler {
     for (let index = sequences.count - 1; index >= 0; index--) {
       const row = sequences.order[index]!;
       if (sequences.isParked[row] === 0) continue;
-      if (this.#kv.blocksAt(row, this.#options.hostSource) > 0) continue;
+      if (this.rotation.isAtHost(row)) continue;
       const parkedNs = nowNs - sequences.parkedSinceNs[row]!;
       if (parkedNs > this.#options.parkedMaxNs) this.preempt(row, nowNs);
     }
