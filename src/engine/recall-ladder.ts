@@ -258,6 +258,8 @@ export class RecallLadder {
     for (const [row, rung] of this.#emptying) {
       if (this.#kv.slices.used[row]! > 0) continue;
       this.#emptying.delete(row);
+      // A slice that was lost with its lender is not there to be given back.
+      if (!this.#arena.isClosing(row)) continue;
       this.#counters.ladder[rung]++;
       this.#arena.giveBack(row, this.#host.fenceNs(row, nowNs), nowNs);
     }
