@@ -157,6 +157,16 @@ export class KvCache {
   }
 
   /** The slot of a block that the sequence has. */
+  /** Whether blocks of the sequence lie at a source, or are being copied there. */
+  isBoundFor(sequence: number, source: number): boolean {
+    if (this.blocksAt(sequence, source) > 0) return true;
+    for (const move of this.moves.values()) {
+      const isGoing = move.sequence === sequence && move.targetSource === source;
+      if (isGoing && !move.isOrphaned) return true;
+    }
+    return false;
+  }
+
   /** Whether any block of the sequence lies in one of these rows. */
   touches(sequence: number, rows: ReadonlySet<number>): boolean {
     for (let block = 0; block < this.blockCount(sequence); block++) {
