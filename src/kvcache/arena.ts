@@ -13,9 +13,12 @@
  * (`notBeforeNs`).
  */
 
-import { assert, sliceId, type EngineId, type SliceId } from "../base/index.ts";
-import type { Pool, RecallKind, RefusalReason } from "../pool/index.ts";
+import { assert, sliceId, unreachable, type EngineId, type SliceId } from "../base/index.ts";
+import type { Pool, PoolEvent, RecallKind, RefusalReason } from "../pool/index.ts";
+import { AwaitedReturns } from "./awaited-returns.ts";
+import { BorrowedRows } from "./borrowed-rows.ts";
 import { LOCAL_SOURCE, type KvCache } from "./kv-cache.ts";
+import type { PendingRecall } from "./recall-debts.ts";
 import { RowState } from "./slice-table.ts";
 
 export interface ArenaOptions {
@@ -28,26 +31,18 @@ export interface ArenaOptions {
   readonly quietNs: number;
 }
 
-/** A recall this engine has to answer as a borrower. */
-export interface PendingRecall {
-  readonly lender: EngineId;
-  readonly kind: RecallKind;
-  readonly deadlineNs: number;
-  remaining: number;
-}
-
+/** Slices of one engine, in the hands of its own pool member. */
 export class Arena {
   readonly engine: EngineId;
   readonly isElastic: boolean;
   readonly hostSource: number;
-  /** Recalls not yet answered in full, in the order they came; DEMAND ones are answered first. */
-  readonly recalls: PendingRecall[] = [];
-  /** (engines) whether a lender runs steps, as last told. */
+  /** (engines) whether a lender runs steps; kept only of those whose slices are held. */
   readonly isLenderRunning: Uint8Array;
   /** Set when a lender began or ceased to run; cleared by who acts on it. */
   hasActivityChanged = false;
-  /** Slices whose bytes are gone with their lender, to be acted on by the engine. */
-  readonly lostRows: number[] = [];
+  /** When the last slice that was lent came home. */
+  lentUntilNs = -Infinity;
+  /** Why the pool, or this engine before it asked, refused slices; counts. */
   readonly refusals: Record<RefusalReason, number> = {
     "no-idle-memory": 0,
     limit: 0,
@@ -65,13 +60,9 @@ export class Arena {
   readonly #firstRow: number;
   #nowNs = 0;
   #offered = 0;
-  #demandOutstanding = 0;
-  #refillOutstanding = 0;
   #lastTroubleNs = -Infinity;
-  /** Empty rows that wait for the end of a read. */
-  readonly #fenced: { row: number; notBeforeNs: number }[] = [];
-  /** (engines) rows closed and not yet given back. */
-  readonly #closing: Int32Array;
+  readonly #awaited = new AwaitedReturns();
+  readonly #borrowed: BorrowedRows;
 
   constructor(options: ArenaOptions, pool: Pool, kv: KvCache) {
     this.engine = options.engine;
@@ -81,15 +72,28 @@ export class Arena {
     this.#kv = kv;
     this.hostSource = options.engineCount + 1;
     this.isLenderRunning = new Uint8Array(options.engineCount);
-    this.#closing = new Int32Array(options.engineCount);
+    const sendHome = (row: number, nowNs: number): void => this.#sendHome(row, nowNs);
+    this.#borrowed = new BorrowedRows(kv, options.engineCount, sendHome);
     this.#firstRow = pool.firstSliceOf(options.engine);
     for (let index = 0; index < options.ownSlices; index++) kv.slices.admit(this.#firstRow + index);
   }
 
+  /** Slices of this engine are of that source for its borrowers. */
   static sourceOf(engine: EngineId): number {
     return engine + 1;
   }
 
+  /** Recalls not yet answered in full: demands first, each kind in the order they came. */
+  get recalls(): readonly PendingRecall[] {
+    return this.#borrowed.debts.open;
+  }
+
+  /** Slices whose bytes are gone with their lender, to be acted on by the engine. */
+  get lostRows(): readonly number[] {
+    return this.#borrowed.lost;
+  }
+
+  /** Own slices in the pool's hands, lent ones included. */
   get offeredSlices(): number {
     return this.#offered;
   }
@@ -104,53 +108,20 @@ export class Arena {
 
   /** Whether slices of its own are on their way back. */
   get isAwaitingReturn(): boolean {
-    return this.#demandOutstanding + this.#refillOutstanding > 0;
+    return this.#awaited.total > 0;
   }
 
   nextDueNs(): number {
-    let due = Infinity;
-    for (const fence of this.#fenced) due = Math.min(due, fence.notBeforeNs);
-    for (const recall of this.recalls) {
-      // An overdue recall waits for a read or a copy to end, and that has a due time of its own.
-      if (recall.deadlineNs > this.#nowNs) due = Math.min(due, recall.deadlineNs);
-    }
-    return due;
+    return this.#borrowed.nextDueNs(this.#nowNs);
   }
 
   /** Reads the mailbox and gives back what may go now. */
   poll(nowNs: number): void {
     this.#nowNs = nowNs;
     if (!this.isElastic) return;
-    for (let event = this.#pool.poll(this.engine); event !== null; event = this.#pool.poll(this.engine)) {
-      switch (event.type) {
-        case "SlicesWithdrawn":
-          this.#takeHome(event.slices);
-          break;
-        case "SlicesReturned":
-          this.#settleReturn(event.slices.length);
-          this.#takeHome(event.slices);
-          this.#lastTroubleNs = nowNs;
-          break;
-        case "LeaseGranted":
-          for (const slice of event.slices) this.#kv.slices.admit(slice);
-          // Its activity was told only while something of it was borrowed.
-          this.#noteActivity(event.lender, this.#pool.isRunning(event.lender));
-          break;
-        case "LeaseDenied":
-          this.refusals[event.reason]++;
-          break;
-        case "RecallRequested":
-          this.#noteRecall(event.lender, event.count, event.kind, event.deadlineNs);
-          break;
-        case "LenderActivity":
-          this.#noteActivity(event.lender, event.isRunning);
-          break;
-        case "LeaseLost":
-          this.lostRows.push(...event.slices);
-          break;
-      }
-    }
-    this.#openFences(nowNs);
+    const next = (): PoolEvent | null => this.#pool.poll(this.engine);
+    for (let event = next(); event !== null; event = next()) this.#follow(event, nowNs);
+    this.#borrowed.openFences(nowNs);
   }
 
   /** Brings own slices back until `blocks` local blocks are free. @returns whether they are. */
@@ -166,21 +137,16 @@ export class Arena {
   recall(rows: number, kind: RecallKind, nowNs: number): boolean {
     const lent = this.lentSlices;
     if (lent === 0) return false;
-    const underway = this.#demandOutstanding + (kind === "refill" ? this.#refillOutstanding : 0);
-    const count = Math.min(rows - underway, lent - underway);
+    const count = this.#awaited.missing(rows, kind, lent);
     if (count > 0) {
       this.#pool.apply({ type: "RecallSlices", engine: this.engine, count, kind }, nowNs);
-      if (kind === "refill") this.#refillOutstanding += count;
-      else {
-        this.#refillOutstanding = Math.max(0, this.#refillOutstanding - count);
-        this.#demandOutstanding += count;
-      }
+      this.#awaited.ask(count, kind, lent);
       this.#lastTroubleNs = nowNs;
     }
     return this.isAwaitingReturn;
   }
 
-  /** Keeps `headroomRows` empty slices: withdraws, then recalls, what is missing; offers the rest. */
+  /** Keeps `headroomRows` empty slices: withdraws, recalls what is missing, offers the rest. */
   keepHeadroom(headroomRows: number, isUnderPressure: boolean, nowNs: number): void {
     if (!this.isElastic) return;
     const empty = this.#kv.slices.emptyRows[LOCAL_SOURCE]!;
@@ -211,8 +177,7 @@ export class Arena {
 
   /** Asks the pool for slices. @returns how many came. */
   borrow(count: number, allowRunning: boolean, nowNs: number): number {
-    const before = this.borrowedSlices;
-    const { engine } = this;
+    const [engine, before] = [this.engine, this.borrowedSlices];
     this.#pool.apply({ type: "RequestSlices", engine, count, allowRunning }, nowNs);
     this.poll(nowNs);
     return this.borrowedSlices - before;
@@ -220,9 +185,7 @@ export class Arena {
 
   /** No new blocks go to this borrowed slice; it is given back once empty. */
   closeRow(row: number): void {
-    if (this.#kv.slices.state[row] !== RowState.Usable) return;
-    this.#kv.slices.close(row);
-    this.#closing[this.#lenderOf(row)]!++;
+    this.#borrowed.close(row);
   }
 
   isClosing(row: number): boolean {
@@ -230,79 +193,75 @@ export class Arena {
   }
 
   closingRows(lender: EngineId): number {
-    return this.#closing[lender]!;
+    return this.#borrowed.closing(lender);
   }
 
   /** Closes an empty borrowed slice, which goes home when its last read has ended. */
   giveBack(row: number, notBeforeNs: number, nowNs: number): void {
-    this.closeRow(row);
-    if (notBeforeNs > nowNs) this.#fenced.push({ row, notBeforeNs });
-    else this.#returnRow(row, nowNs);
+    this.#borrowed.giveBack(row, notBeforeNs, nowNs);
   }
 
   /** Whether emptied slices still wait for a read to end. */
   get hasFences(): boolean {
-    return this.#fenced.length > 0;
+    return this.#borrowed.hasFences;
   }
 
   /** Strikes slices whose lender is gone; nothing lies in them any more. */
   dropLost(): void {
-    for (const row of this.lostRows) {
-      const fence = this.#fenced.findIndex((entry) => entry.row === row);
-      if (fence >= 0) this.#fenced.splice(fence, 1);
-      if (this.isClosing(row)) this.#closing[this.#lenderOf(row)]!--;
-      this.#kv.slices.drop(row);
-    }
-    this.lostRows.length = 0;
-    const isHeld = (recall: PendingRecall): boolean =>
-      this.#kv.slices.heldRows[Arena.sourceOf(recall.lender)]! > 0;
-    const open = this.recalls.filter(isHeld);
-    this.recalls.splice(0, this.recalls.length, ...open);
+    this.#borrowed.dropLost();
   }
 
   /** Slices still to be given back to a lender beyond those already closing. */
   owedRows(lender: EngineId, kind: RecallKind | "any"): number {
-    let owed = 0;
-    for (const recall of this.recalls) {
-      if (recall.lender === lender && (kind === "any" || recall.kind === kind)) {
-        owed += recall.remaining;
-      }
-    }
-    return Math.max(0, owed - this.#closing[lender]!);
+    return Math.max(0, this.#borrowed.debts.owed(lender, kind) - this.closingRows(lender));
   }
 
   check(): void {
+    const { ownSlices } = this.#options;
     const held = this.#kv.slices.heldRows;
     const own = held[LOCAL_SOURCE]! + this.#offered;
-    assert(own === this.#options.ownSlices, () => `arena: ${own} of ${this.#options.ownSlices} own`);
-    if (!this.isElastic) return;
-    const inPool = this.#pool.idleSlices(this.engine) + this.#pool.lentSlices(this.engine);
-    if (!this.#pool.hasEvents(this.engine)) {
-      assert(inPool === this.#offered, () => `arena: offered ${this.#offered}, pool has ${inPool}`);
-      let borrowed = 0;
-      for (let source = 1; source < this.hostSource; source++) borrowed += held[source]!;
-      const leased = this.borrowedSlices;
-      assert(borrowed === leased, () => `arena: holds ${borrowed} of ${leased} leased`);
-    }
+    assert(own === ownSlices, () => `arena: ${own} own slices of ${ownSlices}`);
+    this.#borrowed.check();
+    // What the mailbox still holds is not counted here and is in the pool.
+    if (!this.isElastic || this.#pool.hasEvents(this.engine)) return;
+    const inPool = this.#pool.idleSlices(this.engine) + this.lentSlices;
+    assert(inPool === this.#offered, () => `arena: offered ${this.#offered}, pool has ${inPool}`);
+    let borrowed = 0;
+    for (let source = 1; source < this.hostSource; source++) borrowed += held[source]!;
+    const leased = this.borrowedSlices + this.lostRows.length;
+    assert(borrowed === leased, () => `arena: holds ${borrowed} of ${leased} leased`);
+    this.#awaited.check(this.lentSlices);
   }
 
-  #lenderOf(row: number): EngineId {
-    return (this.#kv.slices.source[row]! - 1) as EngineId;
+  #follow(event: PoolEvent, nowNs: number): void {
+    switch (event.type) {
+      case "SlicesWithdrawn":
+        return this.#takeHome(event.slices);
+      case "SlicesReturned":
+        this.#awaited.arrive(event.slices.length, this.lentSlices);
+        this.#lastTroubleNs = nowNs;
+        return this.#takeHome(event.slices);
+      case "LeaseGranted":
+        for (const slice of event.slices) this.#kv.slices.admit(slice);
+        // Only who holds slices of a lender is told when it begins or ceases to run.
+        return this.#noteActivity(event.lender, this.#pool.isRunning(event.lender));
+      case "LeaseDenied":
+        this.refusals[event.reason]++;
+        return;
+      case "RecallRequested":
+        return this.#borrowed.debts.note(event.lender, event.count, event.kind, event.deadlineNs);
+      case "LenderActivity":
+        return this.#noteActivity(event.lender, event.isRunning);
+      case "LeaseLost":
+        return this.#borrowed.noteLost(event.slices);
+      default:
+        return unreachable(event);
+    }
   }
 
   #takeHome(slices: readonly SliceId[]): void {
     for (const slice of slices) this.#kv.slices.admit(slice);
     this.#offered -= slices.length;
-  }
-
-  #settleReturn(count: number): void {
-    const demand = Math.min(count, this.#demandOutstanding);
-    this.#demandOutstanding -= demand;
-    this.#refillOutstanding = Math.max(0, this.#refillOutstanding - (count - demand));
-    if (this.lentSlices === 0) {
-      this.#demandOutstanding = 0;
-      this.#refillOutstanding = 0;
-    }
   }
 
   #withdraw(count: number, nowNs: number): void {
@@ -331,54 +290,10 @@ export class Arena {
     this.hasActivityChanged = true;
   }
 
-  #noteRecall(lender: EngineId, count: number, kind: RecallKind, deadlineNs: number): void {
-    if (kind === "demand") {
-      // A demand recall may upgrade slices already under a refill recall: those are not owed twice.
-      const held = this.#kv.slices.heldRows[Arena.sourceOf(lender)]!;
-      let owed = count;
-      for (const recall of this.recalls) if (recall.lender === lender) owed += recall.remaining;
-      let excess = owed - held;
-      for (const recall of this.recalls) {
-        if (excess <= 0) break;
-        if (recall.lender !== lender || recall.kind !== "refill") continue;
-        const upgraded = Math.min(recall.remaining, excess);
-        recall.remaining -= upgraded;
-        excess -= upgraded;
-      }
-    }
-    this.recalls.push({ lender, kind, deadlineNs, remaining: count });
-    this.recalls.sort((a, b) => Number(a.kind === "refill") - Number(b.kind === "refill"));
-    this.#forgetAnswered();
-  }
-
-  #openFences(nowNs: number): void {
-    for (let index = this.#fenced.length - 1; index >= 0; index--) {
-      const fence = this.#fenced[index]!;
-      if (fence.notBeforeNs > nowNs) continue;
-      this.#fenced.splice(index, 1);
-      this.#returnRow(fence.row, nowNs);
-    }
-  }
-
-  #returnRow(row: number, nowNs: number): void {
-    const lender = this.#lenderOf(row);
-    this.#kv.slices.drop(row);
-    this.#closing[lender]!--;
-    for (const recall of this.recalls) {
-      if (recall.lender === lender && recall.remaining > 0) {
-        recall.remaining--;
-        break;
-      }
-    }
-    this.#forgetAnswered();
+  /** The row has left the table already. */
+  #sendHome(row: number, nowNs: number): void {
     const { engine } = this;
     this.#pool.apply({ type: "ReturnSlices", engine, slices: [sliceId(row)] }, nowNs);
     if (this.borrowedSlices === 0) this.#lastTroubleNs = nowNs;
-  }
-
-  #forgetAnswered(): void {
-    for (let index = this.recalls.length - 1; index >= 0; index--) {
-      if (this.recalls[index]!.remaining <= 0) this.recalls.splice(index, 1);
-    }
   }
 }

@@ -4,4 +4,5 @@ export { createKvLayout, type KvLayout } from "./layout.ts";
 export type { Move, MoveReason } from "./move-book.ts";
 export { RowState, SliceTable } from "./slice-table.ts";
 export { KvCache, LOCAL_SOURCE, type KvCacheOptions } from "./kv-cache.ts";
-export { Arena, type ArenaOptions, type PendingRecall } from "./arena.ts";
+export { Arena, type ArenaOptions } from "./arena.ts";
+export type { PendingRecall } from "./recall-debts.ts";
