@@ -45,6 +45,11 @@ interface BestSlices {
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
+/**
+ * An engine that has lent does not borrow for so long: with its own memory back its users see what
+ * they saw without lending, while loans would trade their time per token for shorter queues.
+ */
+const ROLE_QUIET_NS = 30 * NS_PER_SECOND;
 /** Empty borrowed slices are kept for so long after memory was last short. */
 const KEEP_EMPTY_NS = NS_PER_SECOND;
 
@@ -88,6 +93,10 @@ export class BorrowController {
         this.#arena.refusals.role++;
         return;
       }
+    }
+    if (nowNs - this.#arena.lentUntilNs < ROLE_QUIET_NS && !this.#mustBorrow()) {
+      this.#arena.refusals.role++;
+      return;
     }
     if (this.#arena.recalls.length > 0) return;
     this.#ask(wanted, nowNs);

@@ -240,6 +240,7 @@ export class Arena {
       case "SlicesReturned":
         this.#awaited.arrive(event.slices.length, this.lentSlices);
         this.#lastTroubleNs = nowNs;
+        this.lentUntilNs = nowNs;
         return this.#takeHome(event.slices);
       case "LeaseGranted":
         for (const slice of event.slices) this.#kv.slices.admit(slice);
