@@ -4,7 +4,8 @@
  * Called by the scheduler before a step is put together. It corrects a forecast (a lender began to
  * run, lengths were misjudged) and admits nobody: who has waited longest reads first; nobody is left
  * out more often than the TPOT target allows; after that the youngest reader is parked, keeps its
- * KV and uses no link; parked for too long it is preempted, so nothing waits for ever.
+ * KV and uses no link; parked for too long it is preempted, so nothing waits for ever. A sequence
+ * that no step could carry takes part when its turn comes, and the step is as long as it takes.
  *
  * Invariant: a sequence is active in the cache's read set iff it may be part of the next step.
  */
@@ -107,9 +108,15 @@ export class Rotation {
     }
     this.#order.sort((a, b) => lastTokenNs[a]! - lastTokenNs[b]!);
     this.#usedBytes.fill(0);
+    const isAlone = this.#order.length + this.#parkedCount === count;
     let starved = -1;
+    let isForced = false;
     for (const row of this.#order) {
-      if (this.#takesPart(row, stepNs)) {
+      // What no step of usual length could carry makes one step longer instead, when its turn comes.
+      const isDue = isAlone || skips[row]! >= skipsMax;
+      const isTooLarge = isDue && !isForced && this.#isTooLarge(row, stepNs);
+      if (isTooLarge) isForced = true;
+      if (isTooLarge || this.#takesPart(row, stepNs)) {
         if (skips[row]! > 0) this.#skippedCount--;
         skips[row] = 0;
         continue;
@@ -142,6 +149,22 @@ export class Rotation {
     // The local entry carries the sum over all sources: nothing local crosses a link.
     this.#usedBytes[LOCAL_SOURCE] = total;
     return true;
+  }
+
+  /** Whether a step would be too short for the sequence alone, though all of it can be read. */
+  #isTooLarge(row: number, stepNs: number): boolean {
+    const { blockBytes } = this.#kv.layout;
+    let longestNs = 0;
+    let total = 0;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      const bytes = this.#kv.blocksAt(row, source) * blockBytes;
+      if (bytes === 0) continue;
+      const bytesPerSecond = this.#link.sourceBytesPerSecond[source]!;
+      if (bytesPerSecond === 0) return false;
+      longestNs = Math.max(longestNs, (bytes * 1e9) / bytesPerSecond);
+      total += bytes;
+    }
+    return Math.max(longestNs, (total * 1e9) / this.#link.portBytesPerSecond) > stepNs;
   }
 
   #isRemote(row: number): boolean {
