@@ -13,6 +13,7 @@
 
 import { assert } from "../base/index.ts";
 
+/** Sizes in bytes of one engine's blocks and of the server's slices. */
 export interface KvLayout {
   readonly blockTokens: number;
   readonly layers: number;
@@ -24,6 +25,7 @@ export interface KvLayout {
   readonly blocksPerSlice: number;
 }
 
+/** @param kvBytesPerToken K and V of one token over all layers; the same for every layer. */
 export function createKvLayout(
   kvBytesPerToken: number,
   layers: number,
@@ -33,6 +35,7 @@ export function createKvLayout(
   const blockBytes = kvBytesPerToken * blockTokens;
   const blocksPerSlice = Math.floor(sliceBytes / blockBytes);
   assert(blocksPerSlice >= 1, `layout: a slice of ${sliceBytes} holds no block of ${blockBytes}`);
+  assert(blockBytes % layers === 0, `layout: ${layers} layers share a block of ${blockBytes}`);
   return {
     blockTokens,
     layers,
