@@ -265,6 +265,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   #rest(nowNs: number): void {
     if (!this.#isActive) return;
     this.#parts.flight.rest(nowNs);
+    if (this.scheduler.sequences.count === 0) this.#parts.planner.releaseRing();
     this.#setActive(false, nowNs);
   }
 

@@ -215,6 +215,16 @@ export class StepPlanner {
     this.#vacating = -1;
   }
 
+  /** No sequence is left: the ring's slices serve whoever comes next. */
+  releaseRing(): void {
+    const { slices } = this.#kv;
+    this.#neededSlices = 0;
+    const isClosing = this.#vacating >= 0 && slices.state[this.#vacating] === RowState.Closing;
+    if (isClosing) slices.reopen(this.#vacating);
+    this.#vacating = -1;
+    while (this.#ringRows.length > 0) slices.releaseFromRing(this.#ringRows.pop()!);
+  }
+
   /** The usable own slice with the fewest blocks in it. */
   #leastUsedOwnRow(): number {
     const { slices } = this.#kv;
