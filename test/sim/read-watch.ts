@@ -98,7 +98,7 @@ export class ReadWatch {
   /** What has been read so far is read until the group in flight ends. */
   pause(groupEndNs: number): void {
     this.interrupts++;
-    for (const use of this.#reading.values()) use.untilNs = groupEndNs;
+    for (const use of this.#reading.values()) use.untilNs = Math.min(use.untilNs, groupEndNs);
   }
 
   /** Called before tokens are given out: what was read was not somebody else's by then. */

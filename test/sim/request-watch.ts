@@ -31,6 +31,8 @@ export class RequestWatch {
   /** (engines) when the engine last made a token or a request ended; when a step last ended. */
   readonly #progressNs: Float64Array;
   readonly #steppedNs: Float64Array;
+  /** (engines) when a request last had, or wanted, much of the engine's own memory. */
+  readonly #largeNs: Float64Array;
 
   constructor(cluster: Cluster, run: RandomRun, headTimeoutNs: number) {
     this.#cluster = cluster;
@@ -44,6 +46,7 @@ export class RequestWatch {
     this.#end = cluster.members.map(({ requests }) => Array(requests.count).fill(null));
     this.#progressNs = new Float64Array(cluster.members.length);
     this.#steppedNs = new Float64Array(cluster.members.length);
+    this.#largeNs = new Float64Array(cluster.members.length).fill(-1);
     cluster.members.forEach((_, index) => this.#listen(index));
   }
 
@@ -57,6 +60,7 @@ export class RequestWatch {
     this.#end[engine]![request] = how;
     this.ends.set(how, (this.ends.get(how) ?? 0) + 1);
     this.#progressNs[engine] = this.#cluster.nowNs;
+    this.#steppedNs[engine] = this.#cluster.nowNs;
   }
 
   /** After every event: who has work gets on with it. */
@@ -68,17 +72,16 @@ export class RequestWatch {
         this.#steppedNs[index] = nowNs;
         return;
       }
-      // A request that needs others' memory may wait for it until it times out.
-      const [stillNs, vainNs] = this.#hasLarge(index)
-        ? [2 * this.#headTimeoutNs, 2 * this.#headTimeoutNs]
-        : [STILL_NS, VAIN_NS];
-      this.#checkSince(index, "taken a step", this.#steppedNs[index]!, stillNs);
-      this.#checkSince(index, "made a token", this.#progressNs[index]!, vainNs);
+      if (this.#hasLarge(index)) this.#largeNs[index] = nowNs;
+      this.#checkSince(index, "taken a step", this.#steppedNs[index]!, STILL_NS);
+      this.#checkSince(index, "made a token", this.#progressNs[index]!, VAIN_NS);
     });
   }
 
-  #checkSince(index: number, what: string, sinceNs: number, mostNs: number): void {
+  #checkSince(index: number, what: string, sinceNs: number, usualNs: number): void {
     const { engine } = this.#cluster.members[index]!;
+    // A request that needs others' memory may wait for it until it times out.
+    const mostNs = this.#largeNs[index]! >= sinceNs ? 2 * this.#headTimeoutNs : usualNs;
     const idleNs = this.#cluster.nowNs - sinceNs;
     const { sequences, waiting } = engine.scheduler;
     assert(
