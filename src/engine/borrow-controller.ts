@@ -46,10 +46,10 @@ interface BestSlices {
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
 /**
- * An engine that has lent does not borrow for so long: with its own memory back its users see what
+ * An engine that has lent does not borrow for a minute: with its own memory back its users see what
  * they saw without lending, while loans would trade their time per token for shorter queues.
  */
-const ROLE_QUIET_NS = 30 * NS_PER_SECOND;
+const ROLE_QUIET_NS = 60 * NS_PER_SECOND;
 /** Empty borrowed slices are kept for so long after memory was last short. */
 const KEEP_EMPTY_NS = NS_PER_SECOND;
 

@@ -29,7 +29,7 @@ export class Residency {
   localReserveBlocks = 0;
   /** (sources) moves under way that leave a source. */
   readonly leaving: Int32Array;
-  /** (sources) bytes that a running lender's share carries within one step; set by the engine. */
+  /** (sources) bytes that a running lender's share carries in a step; Infinity: not paced. */
   readonly sharedBytes: Float64Array;
 
   readonly #kv: KvCache;
@@ -52,7 +52,7 @@ export class Residency {
     this.#sequences = sequences;
     this.#counters = counters;
     this.leaving = new Int32Array(kv.sourceCount);
-    this.sharedBytes = new Float64Array(kv.sourceCount);
+    this.sharedBytes = new Float64Array(kv.sourceCount).fill(Infinity);
   }
 
   get hasEndedMoves(): boolean {
@@ -239,7 +239,7 @@ export class Residency {
   }
 
   #isBusy(source: number): boolean {
-    return this.#arena.isLenderRunning[source - 1] === 1;
+    return this.#arena.isLenderRunning[source - 1] === 1 && this.sharedBytes[source]! < Infinity;
   }
 
   /** The source with the least to read among those with room; running ones within their budget. */

@@ -15,9 +15,9 @@ export interface AdmissionSetting {
 
 /** The list every system chooses its best from, so that a comparison is not one of settings. */
 export const ADMISSION_SETTINGS: readonly AdmissionSetting[] = [
-  { name: "growth-25", growthShare: 0.25 },
-  { name: "growth-50", growthShare: 0.5 },
-  { name: "growth-75", growthShare: 0.75 },
+  { name: "growth-10", growthShare: 0.1 },
+  { name: "growth-20", growthShare: 0.2 },
+  { name: "growth-30", growthShare: 0.3 },
 ];
 
 export interface AdmissionState {
