@@ -90,7 +90,8 @@ export class BorrowController {
       // An engine is lender or borrower: its own memory comes home before it asks for others'.
       this.#arena.endLending(nowNs);
       if (this.#arena.offeredSlices > 0) {
-        this.#arena.refusals.role++;
+        // The pool refuses a lender, says why, and counts it.
+        this.#arena.borrow(wanted, false, nowNs);
         return;
       }
     }
@@ -117,9 +118,16 @@ export class BorrowController {
     return Math.ceil((blocks - held) / layout.blocksPerSlice);
   }
 
+  /** Nobody waits: room for the next tokens, or for all that is left of prompts in work. */
   #growthSlices(): number {
     if (!this.#scheduler.isMemoryShort) return 0;
-    return 1;
+    const missing = this.#promisedBlocks() - this.#heldBlocks();
+    return Math.max(1, Math.ceil(missing / this.#kv.layout.blocksPerSlice));
+  }
+
+  /** What running sequences have, and what their prompts still need. */
+  #promisedBlocks(): number {
+    return this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks;
   }
 
   #heldBlocks(): number {
@@ -156,12 +164,8 @@ export class BorrowController {
     if (obtainable > 0) {
       const room = this.#options.borrowLimitSlices - this.#arena.borrowedSlices;
       count = Math.min(wanted, this.#sharedSlices(), room, REQUEST_SLICES_MAX);
-      if (count <= 0) {
-        this.#arena.refusals["lender-share"]++;
-        return;
-      }
     }
-    // With nothing to be had the pool says why, and counts it.
+    // With nothing to be had, or nothing that a share could carry, the pool says why and counts it.
     this.#arena.borrow(Math.max(1, count), count > 0, nowNs);
   }
 
@@ -231,6 +235,9 @@ export class BorrowController {
     const { freeBlocks } = this.#kv.slices;
     // Home has room for what comes; empty borrowed slices serve nobody here.
     if (freeBlocks[LOCAL_SOURCE]! < this.#kv.layout.blocksPerSlice) return;
+    // A long prompt was admitted on them, and has not come so far yet.
+    const ownBlocks = this.#heldBlocks() - this.#arena.borrowedSlices * this.#kv.layout.blocksPerSlice;
+    if (this.#promisedBlocks() > ownBlocks) return;
     this.#returnEmpty(nowNs);
   }
 
