@@ -12,8 +12,9 @@
 
 import { assert } from "../base/index.ts";
 import type { KvCache } from "../kvcache/index.ts";
-import { admits, type AdmissionSetting } from "./admission.ts";
+import type { AdmissionSetting } from "./admission.ts";
 import { Batch } from "./batch.ts";
+import { Claims } from "./claims.ts";
 import type { LinkPort, MemoryPort, SchedulerEvents } from "./memory-port.ts";
 import { OutputPredictor } from "./output-predictor.ts";
 import { RequestQueue } from "./request-queue.ts";
@@ -39,10 +40,8 @@ export class Scheduler {
   readonly predictor: OutputPredictor;
   readonly rotation: Rotation;
   readonly batch: Batch;
-  /** Blocks that admitted prompts still need, and expected growth, as of the last schedule. */
-  claimedBlocks = 0;
-  growthBlocks = 0;
-  usedBlocks = 0;
+  /** Blocks had, needed and expected by running sequences, as of the last schedule. */
+  readonly claims: Claims;
   /** Whether the last schedule left a request waiting for want of memory. */
   isMemoryShort = false;
 
@@ -65,8 +64,21 @@ export class Scheduler {
     this.#events = events;
     this.sequences = new Sequences(options.maxSequences);
     this.predictor = new OutputPredictor(options.contextTokensMax);
+    this.claims = new Claims(this.sequences, kv, this.predictor);
     this.rotation = new Rotation(this.sequences, kv, link, options.hostSource);
     this.batch = new Batch(options.maxSequences);
+  }
+
+  get usedBlocks(): number {
+    return this.claims.usedBlocks;
+  }
+
+  get claimedBlocks(): number {
+    return this.claims.claimedBlocks;
+  }
+
+  get growthBlocks(): number {
+    return this.claims.growthBlocks;
   }
 
   get isEmpty(): boolean {
@@ -79,7 +91,7 @@ export class Scheduler {
       this.#events.failed(request, "beyond-context");
       return;
     }
-    if (this.#blocksFor(promptTokens + 1) > this.#memory.capacityMaxBlocks()) {
+    if (this.claims.blocksFor(promptTokens + 1) > this.#memory.capacityMaxBlocks()) {
       this.#events.failed(request, "larger-than-memory");
       return;
     }
@@ -97,6 +109,7 @@ export class Scheduler {
     let budget = this.#options.maxBatchTokens;
     budget = this.#scheduleDecodes(budget, nowNs);
     budget = this.#schedulePrompts(budget, nowNs);
+    this.claims.survey();
     const isLinkFull = this.rotation.parkedCount > 0 || this.rotation.skippedCount > 0;
     if (this.waiting.size > 0 && budget > 0) {
       // Rotation corrects a forecast; it must not make room for more of the same.
@@ -136,6 +149,8 @@ export class Scheduler {
     const position = this.waiting.positionOf(request);
     if (position >= 0) {
       this.waiting.removeAt(position);
+      // Whoever is first now has not been first for long.
+      if (position === 0) this.#headSinceNs = Infinity;
       return true;
     }
     const row = this.sequences.rowOf(request);
@@ -238,13 +253,14 @@ export class Scheduler {
   }
 
   #admit(budget: number, nowNs: number): void {
-    const { waiting, sequences } = this;
-    this.#surveyRunning();
+    const { waiting, sequences, claims } = this;
+    const { admission } = this.#options;
     let position = 0;
     while (position < waiting.size && budget > 0 && !sequences.isFull) {
       const tokens = waiting.tokensAt(position);
-      const need = this.#blocksFor(tokens + 1);
-      if (!this.#hasRoomFor(need, waiting.generatedAt(position))) {
+      const need = claims.blocksFor(tokens + 1);
+      const generated = waiting.generatedAt(position);
+      if (!claims.hasRoomFor(need, generated, admission, this.#memory)) {
         this.isMemoryShort = true;
         // Only a request larger than everything held may be passed: it waits for slices, and those
         // behind it need not wait for the same.
@@ -253,7 +269,7 @@ export class Scheduler {
         continue;
       }
       const reserve = this.#memory.chunkReserveBlocks;
-      const chunkBlocks = this.#blocksFor(Math.min(tokens, budget)) + reserve;
+      const chunkBlocks = claims.blocksFor(Math.min(tokens, budget)) + reserve;
       const answer = this.#memory.obtainLocal(chunkBlocks, nowNs);
       if (answer !== "ready" && this.#memory.freeLocalBlocks() <= reserve) {
         this.isMemoryShort = true;
@@ -270,12 +286,10 @@ export class Scheduler {
   #start(position: number, budget: number, nowNs: number): number {
     const { waiting, sequences } = this;
     const request = waiting.requestAt(position);
-    const need = this.#blocksFor(waiting.tokensAt(position) + 1);
-    const generated = waiting.generatedAt(position);
     const row = sequences.admit(
       request,
       waiting.promptAt(position),
-      generated,
+      waiting.generatedAt(position),
       waiting.outputMaxAt(position),
     );
     waiting.removeAt(position);
@@ -283,43 +297,12 @@ export class Scheduler {
     this.#kv.setActive(row, true);
     this.#events.admitted(request, row);
     const added = this.#addChunk(row, budget, nowNs);
-    this.usedBlocks += this.#kv.blockCount(row);
-    this.claimedBlocks += Math.max(0, need - this.#kv.blockCount(row));
-    this.growthBlocks += this.predictor.remainingTokens(generated) / this.#kv.layout.blockTokens;
+    this.claims.add(row);
     return added;
   }
 
-  #hasRoomFor(needBlocks: number, generated: number): boolean {
-    const growth = this.predictor.remainingTokens(generated) / this.#kv.layout.blockTokens;
-    const state = {
-      capacityBlocks: this.#memory.capacityBlocks(),
-      usedBlocks: this.usedBlocks,
-      claimedBlocks: this.claimedBlocks,
-      growthBlocks: this.growthBlocks,
-      runningSequences: this.sequences.count,
-    };
-    if (!admits(this.#options.admission, state, needBlocks, growth)) return false;
-    return needBlocks + this.claimedBlocks <= this.#memory.freeBlocks();
-  }
-
-  /** Adds up what the running sequences have, still need for their prompts, and will grow by. */
-  #surveyRunning(): void {
-    const { sequences } = this;
-    this.usedBlocks = 0;
-    this.claimedBlocks = 0;
-    let growthTokens = 0;
-    for (let index = 0; index < sequences.count; index++) {
-      const row = sequences.order[index]!;
-      const blocks = this.#kv.blockCount(row);
-      const tokens = sequences.promptTokens[row]! + sequences.generatedTokens[row]! + 1;
-      this.usedBlocks += blocks;
-      this.claimedBlocks += Math.max(0, this.#blocksFor(tokens) - blocks);
-      growthTokens += this.predictor.remainingTokens(sequences.generatedTokens[row]!);
-    }
-    this.growthBlocks = growthTokens / this.#kv.layout.blockTokens;
-  }
-
   #timeOutHead(nowNs: number): void {
+    if (this.#headSinceNs === Infinity) this.#headSinceNs = nowNs;
     if (nowNs - this.#headSinceNs < this.#options.headTimeoutNs) return;
     const request = this.waiting.requestAt(0);
     this.waiting.removeAt(0);
@@ -343,9 +326,7 @@ export class Scheduler {
     this.rotation.forget(row);
     this.#kv.release(row);
     this.sequences.remove(row);
-  }
-
-  #blocksFor(tokens: number): number {
-    return Math.ceil(tokens / this.#kv.layout.blockTokens);
+    // Without a sequence there may be no further schedule to count anew.
+    if (this.sequences.count === 0) this.claims.clear();
   }
 }

@@ -1,0 +1,82 @@
+/**
+ * Blocks that the running sequences have, still need for their prompts, and are expected to grow by.
+ *
+ * Kept by the scheduler, which surveys once a step and adds what it starts; read by the engine's
+ * borrow controller. It decides nothing but whether one more request fits (admission.ts).
+ *
+ * Invariant: after a survey the sums are those of the running sequences; with none they are zero.
+ */
+
+import type { KvCache } from "../kvcache/index.ts";
+import { admits, type AdmissionSetting } from "./admission.ts";
+import type { MemoryPort } from "./memory-port.ts";
+import type { OutputPredictor } from "./output-predictor.ts";
+import type { Sequences } from "./sequences.ts";
+
+export class Claims {
+  /** Blocks of running sequences. */
+  usedBlocks = 0;
+  /** Blocks that admitted prompts, and the token after them, need beyond those. */
+  claimedBlocks = 0;
+  /** Expected further blocks, all of them; a fraction, as it is a sum of expectations. */
+  growthBlocks = 0;
+  readonly #sequences: Sequences;
+  readonly #kv: KvCache;
+  readonly #predictor: OutputPredictor;
+
+  constructor(sequences: Sequences, kv: KvCache, predictor: OutputPredictor) {
+    this.#sequences = sequences;
+    this.#kv = kv;
+    this.#predictor = predictor;
+  }
+
+  /** Adds up anew. */
+  survey(): void {
+    const { order, count } = this.#sequences;
+    this.clear();
+    for (let index = 0; index < count; index++) this.add(order[index]!);
+  }
+
+  /** Counts one more sequence, with the blocks it has by now. */
+  add(row: number): void {
+    const { promptTokens, generatedTokens } = this.#sequences;
+    const generated = generatedTokens[row]!;
+    const blocks = this.#kv.blockCount(row);
+    this.usedBlocks += blocks;
+    const needed = this.blocksFor(promptTokens[row]! + generated + 1);
+    this.claimedBlocks += Math.max(0, needed - blocks);
+    this.growthBlocks += this.#growthOf(generated);
+  }
+
+  clear(): void {
+    this.usedBlocks = 0;
+    this.claimedBlocks = 0;
+    this.growthBlocks = 0;
+  }
+
+  /** Whether a request of `needBlocks` may start next to what is counted. */
+  hasRoomFor(
+    needBlocks: number,
+    generatedTokens: number,
+    setting: AdmissionSetting,
+    memory: MemoryPort,
+  ): boolean {
+    const state = {
+      capacityBlocks: memory.capacityBlocks(),
+      usedBlocks: this.usedBlocks,
+      claimedBlocks: this.claimedBlocks,
+      growthBlocks: this.growthBlocks,
+      runningSequences: this.#sequences.count,
+    };
+    if (!admits(setting, state, needBlocks, this.#growthOf(generatedTokens))) return false;
+    return needBlocks + this.claimedBlocks <= memory.freeBlocks();
+  }
+
+  blocksFor(tokens: number): number {
+    return Math.ceil(tokens / this.#kv.layout.blockTokens);
+  }
+
+  #growthOf(generatedTokens: number): number {
+    return this.#predictor.remainingTokens(generatedTokens) / this.#kv.layout.blockTokens;
+  }
+}
