@@ -2,24 +2,30 @@
  * How many more tokens a sequence will generate, learnt from the requests that finished.
  *
  * Asked by admission. It never sees a running request's true length. The expectation is over all
- * finished outputs longer than what the sequence has generated (a residual life), so a sequence that
- * has outlived most is expected to go on for as long as such sequences did.
+ * finished outputs longer than what the sequence has generated (a residual life), so a sequence
+ * that has outlived most is expected to go on for as long as such sequences did.
  *
  * Starts from a prior of eight geometric outputs with mean 256, so that the first admissions are
  * neither reckless nor timid; old outputs fade (halving every 4,096) so that a drift is followed.
+ *
+ * Invariant: every expectation is finite and at least one token.
  */
+
+import { assert } from "../base/index.ts";
 
 const BUCKET_TOKENS = 16;
 const PRIOR_MEAN_TOKENS = 256;
 const PRIOR_WEIGHT = 8;
 const FADE_EVERY = 4096;
 
+/** Weights by bucket of 16 tokens; what is expected is refreshed as outputs come in. */
 export class OutputPredictor {
   readonly #weight: Float64Array;
   readonly #residualTokens: Float64Array;
   #seen = 0;
   #refreshAt = 1;
 
+  /** @param outputTokensMax longer outputs count as that long. */
   constructor(outputTokensMax: number) {
     const buckets = Math.ceil((outputTokensMax + 1) / BUCKET_TOKENS) + 1;
     this.#weight = new Float64Array(buckets);
@@ -53,6 +59,14 @@ export class OutputPredictor {
   remainingTokens(generatedTokens: number): number {
     const bucket = Math.floor(generatedTokens / BUCKET_TOKENS);
     return this.#residualTokens[Math.min(bucket, this.#residualTokens.length - 1)]!;
+  }
+
+  check(): void {
+    for (const [bucket, weight] of this.#weight.entries()) {
+      const tokens = this.#residualTokens[bucket]!;
+      const isSound = weight >= 0 && tokens >= 1 && Number.isFinite(tokens + weight);
+      assert(isSound, () => `output predictor: bucket ${bucket}: weight ${weight}, ${tokens} more`);
+    }
   }
 
   #refresh(): void {

@@ -1,16 +1,19 @@
 /**
  * Requests that wait for admission: a deque, because a preempted one goes to the front.
  *
- * Owned by the scheduler. A ring of typed arrays that doubles; a request keeps what it has generated
- * before it was preempted.
+ * Owned by the scheduler. A ring of typed arrays that doubles; a request keeps what it has
+ * generated before it was preempted. It does not know why an entry waits.
  *
  *     head                tail
  *      v                   v
  *     [ preempted | oldest ... newest |  free  ]   (indices modulo capacity)
+ *
+ * Invariant: entries keep their order; a request is in it at most once.
  */
 
 import { assert } from "../base/index.ts";
 
+/** Positions count from the front; a position beyond the size is a bug. */
 export class RequestQueue {
   #request = new Int32Array(64);
   #promptTokens = new Int32Array(64);
@@ -24,18 +27,20 @@ export class RequestQueue {
     return this.#size;
   }
 
-  pushBack(request: number, prompt: number, generated: number, outputMax: number, nowNs: number): void {
+  /** Joins the end of the queue. Prompt, generated and the most to generate are tokens. */
+  pushBack(request: number, prompt: number, generated: number, max: number, nowNs: number): void {
     this.#ensureRoom();
     const index = (this.#head + this.#size) % this.#request.length;
     this.#size++;
-    this.#set(index, request, prompt, generated, outputMax, nowNs);
+    this.#set(index, request, prompt, generated, max, nowNs);
   }
 
-  pushFront(request: number, prompt: number, generated: number, outputMax: number, nowNs: number): void {
+  /** Is next in line; otherwise as `pushBack`. */
+  pushFront(request: number, prompt: number, generated: number, max: number, nowNs: number): void {
     this.#ensureRoom();
     this.#head = (this.#head + this.#request.length - 1) % this.#request.length;
     this.#size++;
-    this.#set(this.#head, request, prompt, generated, outputMax, nowNs);
+    this.#set(this.#head, request, prompt, generated, max, nowNs);
   }
 
   /** Entry `position` from the front; 0 is next in line. */
@@ -66,8 +71,14 @@ export class RequestQueue {
     return this.#sinceNs[this.#index(position)]!;
   }
 
+  /** A token that was on its way when the request was preempted. @returns its output tokens now. */
+  addGenerated(position: number): number {
+    return ++this.#generatedTokens[this.#index(position)]!;
+  }
+
   /** Takes out the entry at `position`; those before it keep their order. */
   removeAt(position: number): void {
+    this.#index(position);
     for (let at = position; at > 0; at--) this.#copy(this.#index(at - 1), this.#index(at));
     this.#head = (this.#head + 1) % this.#request.length;
     this.#size--;
@@ -81,28 +92,36 @@ export class RequestQueue {
     return -1;
   }
 
+  check(): void {
+    const { length } = this.#request;
+    assert(this.#size <= length, () => `queue: ${this.#size} entries in ${length}`);
+    const seen = new Set<number>();
+    for (let position = 0; position < this.#size; position++) {
+      const request = this.requestAt(position);
+      assert(!seen.has(request), () => `queue: request ${request} waits twice`);
+      seen.add(request);
+    }
+  }
+
   #index(position: number): number {
     assert(position >= 0 && position < this.#size, `queue: ${position} of ${this.#size}`);
     return (this.#head + position) % this.#request.length;
   }
 
-  #set(index: number, request: number, prompt: number, generated: number, max: number, ns: number): void {
-    this.#request[index] = request;
-    this.#promptTokens[index] = prompt;
-    this.#generatedTokens[index] = generated;
-    this.#outputTokensMax[index] = max;
-    this.#sinceNs[index] = ns;
+  #set(at: number, request: number, prompt: number, generated: number, max: number, ns: number) {
+    this.#request[at] = request;
+    this.#promptTokens[at] = prompt;
+    this.#generatedTokens[at] = generated;
+    this.#outputTokensMax[at] = max;
+    this.#sinceNs[at] = ns;
   }
 
   #copy(source: number, target: number): void {
-    this.#set(
-      target,
-      this.#request[source]!,
-      this.#promptTokens[source]!,
-      this.#generatedTokens[source]!,
-      this.#outputTokensMax[source]!,
-      this.#sinceNs[source]!,
-    );
+    this.#request.copyWithin(target, source, source + 1);
+    this.#promptTokens.copyWithin(target, source, source + 1);
+    this.#generatedTokens.copyWithin(target, source, source + 1);
+    this.#outputTokensMax.copyWithin(target, source, source + 1);
+    this.#sinceNs.copyWithin(target, source, source + 1);
   }
 
   #ensureRoom(): void {
