@@ -44,8 +44,10 @@ export class EngineMemory implements MemoryPort {
   }
 
   get chunkReserveBlocks(): number {
-    if (this.#arena.borrowedSlices === 0 || this.#sequences === null) return 0;
-    return Math.ceil(this.#sequences.count / this.#kv.layout.blockTokens) + 1;
+    const count = this.#sequences?.count ?? 0;
+    // A lone sequence has nobody to leave room for, and may need the last block.
+    if (this.#arena.borrowedSlices === 0 || count <= 1) return 0;
+    return Math.ceil(count / this.#kv.layout.blockTokens) + 1;
   }
 
   obtainLocal(blocks: number, nowNs: number): MemoryAnswer {
@@ -61,7 +63,15 @@ export class EngineMemory implements MemoryPort {
     if (this.#arena.isAwaitingReturn) return "coming";
     const residency = this.#residency!;
     residency.makeLocalRoom(blocks, nowNs);
-    return residency.outgoingBlocks > 0 ? "coming" : "none";
+    if (residency.outgoingBlocks > 0) return "coming";
+    return this.#yieldRing(blocks) ? "ready" : "none";
+  }
+
+  /** A lone sequence that has outgrown the rest gets the ring too, and is read in place. */
+  #yieldRing(blocks: number): boolean {
+    if (this.#sequences!.count > 1) return false;
+    this.#planner.releaseRing();
+    return this.#kv.slices.freeBlocks[LOCAL_SOURCE]! >= blocks;
   }
 
   capacityBlocks(): number {
