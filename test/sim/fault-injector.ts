@@ -10,8 +10,8 @@ import type { Cluster } from "../../src/sim/index.ts";
 import type { Fault } from "./random-scenario.ts";
 import type { RequestWatch } from "./request-watch.ts";
 
-/** A recall waits at most so long for a borrower that is in the middle of a remote step. */
-const PATIENCE_NS = 500e6;
+/** A fault waits at most so long for its worst moment. */
+const PATIENCE_NS = 3e9;
 
 export class FaultInjector {
   readonly counts = new Map<string, number>();
@@ -32,13 +32,14 @@ export class FaultInjector {
       if (fault.timeNs > nowNs) return;
       const isLate = nowNs - fault.timeNs > PATIENCE_NS;
       const isDone = this.#cluster.isGone(fault.engine) || this.#apply(fault);
-      if (isDone) this.#counted(fault.kind);
+      if (isDone) this.#counted(fault);
       if (isDone || isLate) this.#faults.splice(index--, 1);
     }
   }
 
-  #counted(kind: string): void {
-    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+  #counted({ kind, moment }: Fault): void {
+    const name = kind === "recall" ? `recall when ${moment}` : kind;
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
 
   /** @returns false while it is not the moment for it. */
@@ -46,6 +47,8 @@ export class FaultInjector {
     const { engine: index, draw } = fault;
     switch (fault.kind) {
       case "remove":
+        // A lender's death is the one that others notice.
+        if (draw < 0.7 && this.#cluster.pool.lentSlices(engineId(index)) === 0) return false;
         this.#cluster.removeEngine(index);
         return true;
       case "limit":
@@ -54,7 +57,7 @@ export class FaultInjector {
       case "cancel":
         return this.#cancel(index, draw);
       case "recall":
-        return this.#recall(index, draw);
+        return this.#recall(index, fault);
       case "refill-then-demand":
         return this.#recallTwice(index);
       case "flap":
@@ -63,7 +66,7 @@ export class FaultInjector {
   }
 
   #setLimit(index: number, draw: number): void {
-    const sliceCount = draw < 0.2 ? Infinity : Math.floor(draw * 20);
+    const sliceCount = draw < 0.2 ? Infinity : draw < 0.5 ? 0 : Math.floor(draw * 20);
     const engine = engineId(index);
     this.#cluster.act(index, (_, nowNs) => {
       this.#cluster.pool.apply({ type: "SetBorrowLimit", engine, sliceCount }, nowNs);
@@ -88,19 +91,34 @@ export class FaultInjector {
     return false;
   }
 
-  /** All at once, or as much as the draw says, and while a borrower's step reads it. */
-  #recall(index: number, draw: number): boolean {
+  #recall(index: number, fault: Fault): boolean {
     const lent = this.#cluster.pool.lentSlices(engineId(index));
-    if (lent === 0) return false;
-    const isRead = this.#cluster.members.some(
-      ({ engine }, borrower) =>
-        !this.#cluster.isGone(borrower) && engine.kv.readSet.directBytes[index + 1]! > 0,
-    );
-    if (draw < 0.5 && !isRead) return false;
-    const rows = Math.max(1, Math.ceil(lent * draw));
-    const kind = draw < 0.7 ? "demand" : "refill";
+    if (lent === 0 || !this.#isMoment(index + 1, fault.moment)) return false;
+    const kind = fault.draw < 0.5 ? "demand" : "refill";
+    const rows = fault.draw < 0.25 ? lent : Math.ceil(lent * fault.draw);
     this.#cluster.act(index, (engine, nowNs) => engine.arena.recall(rows, kind, nowNs));
     return true;
+  }
+
+  /** Whether any borrower is in the middle of that with slices of the source. */
+  #isMoment(source: number, moment: Fault["moment"]): boolean {
+    return this.#cluster.members.some(({ engine }, borrower) => {
+      if (this.#cluster.isGone(borrower) || borrower === source - 1) return false;
+      const { kv, scheduler } = engine;
+      const { order, count, isParked } = scheduler.sequences;
+      switch (moment) {
+        case "any":
+          return true;
+        case "read in place":
+          return kv.readSet.directBytes[source]! > 0;
+        case "copied into":
+          return [...kv.moves.values()].some((move) => move.targetSource === source);
+        case "parked":
+          return order
+            .subarray(0, count)
+            .some((row) => isParked[row] === 1 && kv.blocksAt(row, source) > 0);
+      }
+    });
   }
 
   #recallTwice(index: number): boolean {

@@ -16,8 +16,13 @@ import { drawRequests, type Demand } from "./random-requests.ts";
 export const FAMILIES = ["bursts", "links", "squeeze", "faults"] as const;
 export type Family = (typeof FAMILIES)[number];
 
+/** The worst moments for a recall, each while a borrower is in the middle of something. */
+export const MOMENTS = ["any", "read in place", "copied into", "parked"] as const;
+
 export interface Fault {
   readonly kind: "remove" | "limit" | "cancel" | "recall" | "refill-then-demand" | "flap";
+  /** Of recalls. */
+  readonly moment: (typeof MOMENTS)[number];
   readonly timeNs: number;
   readonly engine: number;
   /** In [0, 1): what else the fault has to choose. */
@@ -145,6 +150,7 @@ function randomTopology(
 ): Topology {
   const hbmBytesPerSecond = draw.scale(8e9, 150e9);
   const ratio = family === "links" ? draw.scale(0.005, 0.3) : draw.scale(0.05, 0.3);
+  const flopsPerSecond = draw.scale(0.3e12, 20e12);
   const wiring = draw.pick(["switch", "mesh", "pcie"] as const);
   const gpus = models.map((model, index): Gpu => {
     const kvBytes = (sliceCounts[index]! + 0.5) * sliceBytes;
@@ -156,7 +162,7 @@ function randomTopology(
       hbmBytes: (kvBytes + model.weightBytes + 2e9) / 0.9,
       hbmPeakBytesPerSecond: hbmBytesPerSecond * 1.2,
       hbmBytesPerSecond,
-      flopsPerSecond: 20e12,
+      flopsPerSecond,
       portBytesPerSecond: hbmBytesPerSecond * ratio,
       hostBytesPerSecond: hbmBytesPerSecond * ratio * 0.2,
     };
@@ -211,21 +217,23 @@ function randomPool(draw: Draw, family: Family, sliceBytes: number): PoolSetting
 }
 
 function randomFaults(draw: Draw, gpuCount: number): Fault[] {
-  const kinds: Fault["kind"][] = ["limit", "cancel", "recall", "refill-then-demand", "flap"];
+  const kinds: Fault["kind"][] = ["limit", "cancel", "refill-then-demand", "flap"];
   const faults: Fault[] = [];
-  const count = draw.integer(5, 25);
+  const add = (kind: Fault["kind"], timeNs: number, engine: number): void => {
+    faults.push({ kind, moment: draw.pick(MOMENTS), timeNs, engine, draw: draw.prng.nextUnit() });
+  };
+  const timeNs = (): number => draw.scale(0.05, 0.8) * SPAN_SECONDS * SECOND;
+  const count = draw.integer(5, 20);
   for (let index = 0; index < count; index++) {
-    faults.push({
-      kind: draw.pick(kinds),
-      timeNs: draw.scale(0.05, 0.8) * SPAN_SECONDS * SECOND,
-      engine: draw.integer(0, gpuCount - 1),
-      draw: draw.prng.nextUnit(),
-    });
+    add(draw.chance(0.4) ? "recall" : draw.pick(kinds), timeNs(), draw.integer(0, gpuCount - 1));
+  }
+  // A lender that wants everything back again and again: what it lends earns nobody anything.
+  if (draw.chance(0.3)) {
+    const engine = draw.integer(0, gpuCount - 1);
+    const startNs = timeNs();
+    for (let index = 0; index < 20; index++) add("recall", startNs + index * 100e6, engine);
   }
   // At most one process dies, so that somebody is left to lend and to borrow.
-  if (draw.chance(0.6)) {
-    const timeNs = draw.scale(0.15, 0.7) * SPAN_SECONDS * SECOND;
-    faults.push({ kind: "remove", timeNs, engine: draw.integer(0, gpuCount - 1), draw: 0 });
-  }
+  if (draw.chance(0.6)) add("remove", timeNs(), draw.integer(0, gpuCount - 1));
   return faults.sort((a, b) => a.timeNs - b.timeNs);
 }

@@ -81,7 +81,7 @@ export class RequestWatch {
   #checkSince(index: number, what: string, sinceNs: number, usualNs: number): void {
     const { engine } = this.#cluster.members[index]!;
     // A request that needs others' memory may wait for it until it times out.
-    const mostNs = this.#largeNs[index]! >= sinceNs ? 2 * this.#headTimeoutNs : usualNs;
+    const mostNs = this.#largeNs[index]! >= sinceNs ? 4 * this.#headTimeoutNs : usualNs;
     const idleNs = this.#cluster.nowNs - sinceNs;
     const { sequences, waiting } = engine.scheduler;
     assert(
