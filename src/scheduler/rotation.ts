@@ -2,14 +2,16 @@
  * Leaves sequences out of a step when the links cannot carry what all of them would read.
  *
  * Called by the scheduler before a step is put together. It corrects a forecast (a lender began to
- * run, lengths were misjudged) and admits nobody: who has waited longest reads first; nobody is left
- * out more often than the TPOT target allows; after that the youngest reader is parked, keeps its
+ * run, lengths were misjudged) and admits nobody: who has waited longest reads first; once somebody
+ * was left out more often than the TPOT target allows, the youngest left out is parked, keeps its
  * KV and uses no link; parked for too long it is preempted, so nothing waits for ever. A sequence
  * that no step could carry takes part when its turn comes, and the step is as long as it takes.
  *
- * Invariant: a sequence is active in the cache's read set iff it may be part of the next step.
+ * Invariants: a sequence is active in the cache's read set iff it is neither parked nor left out;
+ * what is local is never left out.
  */
 
+import { assert } from "../base/index.ts";
 import { LOCAL_SOURCE, type KvCache } from "../kvcache/index.ts";
 import type { LinkPort } from "./memory-port.ts";
 import type { Sequences } from "./sequences.ts";
@@ -17,7 +19,9 @@ import type { Sequences } from "./sequences.ts";
 /** A read set this much over the balance point is tolerated: the planner's forecast has noise. */
 const PORT_SLACK = 1.1;
 
+/** Writes the marks `skips` and `isParked` of Sequences, and who is active in the cache. */
 export class Rotation {
+  /** Times that a sequence was left out of a step, and that one was parked. */
   rotations = 0;
   parkings = 0;
   readonly #sequences: Sequences;
@@ -70,23 +74,35 @@ export class Rotation {
 
   /** Whether blocks of the sequence are in the host's memory or on their way there. */
   isAtHost(row: number): boolean {
-    if (this.#kv.blocksAt(row, this.#hostSource) > 0) return true;
-    for (const move of this.#kv.moves.values()) {
-      const isOf = move.sequence === row && !move.isOrphaned;
-      if (isOf && move.targetSource === this.#hostSource) return true;
-    }
-    return false;
+    return this.#kv.isBoundFor(row, this.#hostSource);
   }
 
   /** The row leaves the engine; its marks go with it. */
   forget(row: number): void {
     if (this.#sequences.isParked[row] === 1) this.#parkedCount--;
-    if (this.#sequences.skips[row]! > 0) this.#skippedCount--;
     this.#sequences.isParked[row] = 0;
-    this.#sequences.skips[row] = 0;
+    this.#clearSkip(row);
   }
 
-  /** @returns whether any source would need longer than the step for what is active. */
+  /** Counts marks again, and sees that who is marked reads nothing. */
+  check(): void {
+    const { order, count, skips, isParked } = this.#sequences;
+    let skipped = 0;
+    let parked = 0;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (skips[row]! > 0) skipped++;
+      if (isParked[row] === 1) parked++;
+      const isReader = skips[row] === 0 && isParked[row] === 0;
+      const text = `rotation: row ${row} reads ${!isReader}`;
+      const isSame = this.#kv.isActive(row) === isReader;
+      assert(isSame, () => `${text}, ${skips[row]} skips, parked ${isParked[row]}`);
+    }
+    const isKept = skipped === this.#skippedCount && parked === this.#parkedCount;
+    assert(isKept, () => `rotation: ${skipped} skipped, ${parked} parked, kept differently`);
+  }
+
+  /** @returns whether the links carry within the step what all active sequences read. */
   #fits(stepNs: number): boolean {
     const { readSet, layout } = this.#kv;
     const bytesPerNs = this.#link.portBytesPerSecond / 1e9;
@@ -104,7 +120,9 @@ export class Rotation {
     this.#order.length = 0;
     for (let index = 0; index < count; index++) {
       const row = order[index]!;
-      if (isParked[row] === 0 && this.#isRemote(row)) this.#order.push(row);
+      if (isParked[row] === 1) continue;
+      if (this.#isRemote(row)) this.#order.push(row);
+      else this.#clearSkip(row);
     }
     this.#order.sort((a, b) => lastTokenNs[a]! - lastTokenNs[b]!);
     this.#usedBytes.fill(0);
@@ -112,13 +130,12 @@ export class Rotation {
     let starved = -1;
     let isForced = false;
     for (const row of this.#order) {
-      // What no step of usual length could carry makes one step longer instead, when its turn comes.
+      // What no step of usual length could carry makes one step longer when its turn comes.
       const isDue = isAlone || skips[row]! >= skipsMax;
       const isTooLarge = isDue && !isForced && this.#isTooLarge(row, stepNs);
       if (isTooLarge) isForced = true;
       if (isTooLarge || this.#takesPart(row, stepNs)) {
-        if (skips[row]! > 0) this.#skippedCount--;
-        skips[row] = 0;
+        this.#clearSkip(row);
         continue;
       }
       if (skips[row]! === 0) this.#skippedCount++;
@@ -142,7 +159,8 @@ export class Rotation {
       if (this.#usedBytes[source]! + bytes > budget) return false;
       total += bytes;
     }
-    if (total > (this.#link.portBytesPerSecond / 1e9) * stepNs) return false;
+    const isRemote = total > this.#usedBytes[LOCAL_SOURCE]!;
+    if (isRemote && total > (this.#link.portBytesPerSecond / 1e9) * stepNs) return false;
     for (let source = 1; source < this.#kv.sourceCount; source++) {
       this.#usedBytes[source]! += this.#kv.blocksAt(row, source) * blockBytes;
     }
@@ -191,15 +209,17 @@ export class Rotation {
   }
 
   #clearSkips(): void {
-    const { order, count, skips, isParked } = this.#sequences;
+    const { order, count, isParked } = this.#sequences;
     for (let index = 0; index < count; index++) {
       const row = order[index]!;
-      if (isParked[row] === 0) skips[row] = 0;
+      if (isParked[row] === 0) this.#clearSkip(row);
     }
-    this.#skippedCount = 0;
-    for (let index = 0; index < count; index++) {
-      if (skips[order[index]!]! > 0) this.#skippedCount++;
-    }
+  }
+
+  #clearSkip(row: number): void {
+    const { skips } = this.#sequences;
+    if (skips[row]! > 0) this.#skippedCount--;
+    skips[row] = 0;
   }
 
   /** Brings back parked sequences, oldest first, while the links have room for them. */
@@ -218,8 +238,7 @@ export class Rotation {
       if (isParked[row] === 0 || this.isAtHost(row)) continue;
       if (!this.#takesPart(row, stepNs)) continue;
       isParked[row] = 0;
-      if (this.#sequences.skips[row]! > 0) this.#skippedCount--;
-      this.#sequences.skips[row] = 0;
+      this.#clearSkip(row);
       this.#parkedCount--;
       this.#kv.setActive(row, true);
     }

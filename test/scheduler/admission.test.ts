@@ -35,7 +35,7 @@ describe("admits", () => {
     );
   });
 
-  it("is never less willing with more memory, less growth, or a lower share kept for growth", () => {
+  it("is never less willing with more memory, less growth or a lower share kept for it", () => {
     fc.assert(
       fc.property(setting, state, blocks, growth, blocks, (chosen, now, need, later, more) => {
         fc.pre(admits(chosen, now, need, later));

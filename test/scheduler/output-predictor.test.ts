@@ -15,7 +15,7 @@ class Model {
   seen = 0;
 
   constructor() {
-    // A bucket is survived with probability 1 - 16/256; the last one takes all that is left.
+    // A bucket is survived with probability 1 - 16/256; the last takes all that is left.
     const beyond = (bucket: number): number => 8 * (1 - BUCKET_TOKENS / 256) ** bucket;
     this.weights = Array.from({ length: BUCKETS }, (_, bucket) =>
       beyond(bucket) - (bucket === BUCKETS - 1 ? 0 : beyond(bucket + 1)),
@@ -25,7 +25,8 @@ class Model {
   observe(tokens: number): void {
     this.weights[Math.min(BUCKETS - 1, Math.floor(tokens / BUCKET_TOKENS))]!++;
     this.seen++;
-    if (this.seen % 4096 === 0) this.weights.forEach((weight, at) => (this.weights[at] = weight / 2));
+    if (this.seen % 4096 > 0) return;
+    for (let at = 0; at < BUCKETS; at++) this.weights[at]! /= 2;
   }
 
   /** Mean of the outputs at least as long, by the middles of their buckets. */
@@ -41,7 +42,7 @@ class Model {
   }
 }
 
-/** Compares at every bucket; `share` is how far a prediction that is refreshed rarely may be off. */
+/** Compares at every bucket; `share` is how far one that is refreshed rarely may be off. */
 function compare(model: Model, real: OutputPredictor, share: number): void {
   real.check();
   for (let generated = 0; generated <= TOKENS_MAX + 100; generated += 13) {

@@ -92,8 +92,9 @@ const find = fc.nat(60).map((request) =>
 
 it("does what an array does, also when it wraps and grows", () => {
   let largest = 0;
+  const commands = fc.commands([push, remove, remove, find], { maxCommands: 80, size: "max" });
   fc.assert(
-    fc.property(fc.commands([push, remove, remove, find], { maxCommands: 80, size: "max" }), (steps) => {
+    fc.property(commands, (steps) => {
       const model = new Model();
       fc.modelRun(() => ({ model, real: new RequestQueue() }), steps);
       largest = Math.max(largest, model.largest);
