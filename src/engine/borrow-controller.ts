@@ -103,6 +103,18 @@ export class BorrowController {
     this.#ask(wanted, nowNs);
   }
 
+  /**
+   * A lone sequence that has outgrown the engine's own memory cannot wait for the next decision:
+   * nobody else would give way.
+   * @returns whether it got a slice.
+   */
+  helpLoneSequence(nowNs: number): boolean {
+    if (this.#scheduler.sequences.count !== 1 || !this.#mustBorrow()) return false;
+    const before = this.#arena.borrowedSlices;
+    this.decide(nowNs);
+    return this.#arena.borrowedSlices > before;
+  }
+
   /** Slices that running sequences' growth and the head of the queue need beyond what is held. */
   #wantedSlices(): number {
     const { scheduler, layout } = { scheduler: this.#scheduler, layout: this.#kv.layout };
@@ -236,7 +248,8 @@ export class BorrowController {
     // Home has room for what comes; empty borrowed slices serve nobody here.
     if (freeBlocks[LOCAL_SOURCE]! < this.#kv.layout.blocksPerSlice) return;
     // A long prompt was admitted on them, and has not come so far yet.
-    const ownBlocks = this.#heldBlocks() - this.#arena.borrowedSlices * this.#kv.layout.blocksPerSlice;
+    const { blocksPerSlice } = this.#kv.layout;
+    const ownBlocks = this.#heldBlocks() - this.#arena.borrowedSlices * blocksPerSlice;
     if (this.#promisedBlocks() > ownBlocks) return;
     this.#returnEmpty(nowNs);
   }

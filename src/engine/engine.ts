@@ -232,7 +232,8 @@ export class Engine implements SchedulerEvents, LadderHost {
     const { localStepNs } = this.#parts.flight;
     let batch = scheduler.schedule(localStepNs, nowNs);
     for (let tries = 0; batch.count === 0 && tries < 4 && !this.#isMemoryComing(); tries++) {
-      scheduler.breakDeadlock(nowNs);
+      const isHelped = this.arena.isElastic && this.#parts.borrowing.helpLoneSequence(nowNs);
+      if (!isHelped) scheduler.breakDeadlock(nowNs);
       batch = scheduler.schedule(localStepNs, nowNs);
     }
     return batch.count > 0;
