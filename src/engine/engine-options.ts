@@ -45,4 +45,8 @@ export interface EngineOptions {
   readonly admission: AdmissionSetting;
   readonly headTimeoutNs: number;
   readonly parkedMaxNs: number;
+  /** 1: the next step is decided while this one runs; not built for engines that lend or borrow. */
+  readonly stepsAhead?: 0 | 1;
+  /** A preempted request finds its own KV again while nobody took it; needs slices of one block. */
+  readonly remembersFreed?: boolean;
 }

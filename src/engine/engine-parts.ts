@@ -5,7 +5,7 @@
  * engine consists of, each part a file of its own.
  */
 
-import { NS_PER_SECOND } from "../base/index.ts";
+import { assert, NS_PER_SECOND } from "../base/index.ts";
 import { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { ReadSet } from "../prefetch/index.ts";
@@ -47,6 +47,8 @@ export function createParts(
   host: SchedulerEvents & LadderHost,
 ): EngineParts {
   const { layout, ownSlices, link } = options;
+  const isPlain = !options.isElastic || options.stepsAhead !== 1;
+  assert(isPlain, "engine: steps are decided ahead only where nobody lends or borrows");
   const sourceCount = options.engineCount + 2;
   const counters = new EngineCounters();
   // A copy's fixed price in bytes: half of it may be spent on holes to save a copy.
@@ -57,6 +59,7 @@ export function createParts(
     sourceCount,
     readSet: new ReadSet(sourceCount, 64),
     bridgedBlocksMax: Math.floor(copyPriceBytes / layout.blockLayerBytes / 2),
+    remembersFreed: options.remembersFreed === true,
   });
   const arena = new Arena({ ...options, quietNs: NS_PER_SECOND }, pool, kv);
   const rates = new LinkRates(options);

@@ -21,6 +21,7 @@ import { createParts, type EngineParts } from "./engine-parts.ts";
 import { LenderWatch } from "./lender-watch.ts";
 import type { CopyEngine, EngineFailure, EngineSink, StepRunner } from "./ports.ts";
 import type { LadderHost } from "./recall-ladder.ts";
+import { TokenDelivery } from "./token-delivery.ts";
 
 /** How often borrowing is decided. */
 const CONTROL_NS = 50e6;
@@ -40,6 +41,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   readonly #sink: EngineSink;
   readonly #parts: EngineParts;
   readonly #lenders: LenderWatch;
+  readonly #delivery: TokenDelivery;
   /** Cancelled while their step is in flight; gone when it has ended. */
   readonly #cancelled = new Set<number>();
   #nowNs = 0;
@@ -65,6 +67,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.kv = this.#parts.kv;
     this.arena = this.#parts.arena;
     this.scheduler = this.#parts.scheduler;
+    this.#delivery = new TokenDelivery(this.kv, this.scheduler, this.#parts.flight, sink);
     this.#keepHeadroom(0);
   }
 
@@ -170,7 +173,9 @@ export class Engine implements SchedulerEvents, LadderHost {
     const { arena, flight, accounts, headroom } = this.#parts;
     const { timing } = flight;
     this.#dropCancelled();
-    const made = this.#giveTokens(nowNs);
+    this.scheduler.steps.landed();
+    const made = this.#delivery.deliver(nowNs);
+    this.counters.outputTokens += made;
     if (arena.isElastic) {
       if (arena.borrowedSlices > 0) accounts.earn(made, timing);
       headroom.observe(nowNs);
@@ -188,37 +193,14 @@ export class Engine implements SchedulerEvents, LadderHost {
     if (this.#cancelled.size > 0) this.#cancelled.clear();
   }
 
-  /** @returns tokens made. */
-  #giveTokens(nowNs: number): number {
-    const { batch, sequences } = this.scheduler;
-    let made = 0;
-    for (let index = 0; index < batch.count; index++) {
-      const row = batch.rows[index]!;
-      if (row < 0) continue;
-      sequences.computedTokens[row]! += batch.tokens[index]!;
-      this.kv.seal(row, sequences.computedTokens[row]!);
-      if (sequences.pendingTokens(row) > 0) continue;
-      const generated = ++sequences.generatedTokens[row]!;
-      const gapNs = nowNs - sequences.lastTokenNs[row]!;
-      sequences.lastTokenNs[row] = nowNs;
-      made++;
-      this.#sink.token(sequences.request[row]!, generated === 1, gapNs, nowNs);
-      if (generated < sequences.outputTokensMax[row]!) continue;
-      this.#parts.flight.forget(row);
-      this.#sink.finished(sequences.request[row]!, nowNs);
-      this.scheduler.finish(row);
-    }
-    this.counters.outputTokens += made;
-    return made;
-  }
-
   #startStep(nowNs: number): void {
     this.#retryNs = Infinity;
     const { scheduler } = this;
     const { flight, arena } = this.#parts;
     if (!scheduler.isEmpty) {
       if (arena.isElastic) this.#control(nowNs);
-      if (this.#schedule(nowNs)) this.#submitStep(nowNs);
+      const isReady = scheduler.steps.isDecided || this.#schedule(nowNs);
+      if (isReady) this.#submitStep(nowNs);
       else if (!scheduler.isEmpty) this.#retryNs = nowNs + RETRY_NS;
     }
     if (!flight.isInFlight) this.#rest(nowNs);
@@ -246,8 +228,10 @@ export class Engine implements SchedulerEvents, LadderHost {
 
   #submitStep(nowNs: number): void {
     const { flight, arena, residency, planner } = this.#parts;
+    this.scheduler.steps.advance();
     flight.submit(this.scheduler.batch, nowNs);
     this.#setActive(true, nowNs);
+    if (this.#options.stepsAhead === 1) this.scheduler.schedule(flight.localStepNs, nowNs);
     if (arena.borrowedSlices === 0) return;
     residency.prepareRoom(this.scheduler, this.#options.maxBatchTokens, nowNs);
     planner.growRing(residency, nowNs);

@@ -6,7 +6,7 @@
  * home, or to lenders that do not run; meanwhile the sequences that have blocks there are left out.
  */
 
-import type { EngineId } from "../base/index.ts";
+import { NS_PER_SECOND, type EngineId } from "../base/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { EngineOptions } from "./engine-options.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -14,12 +14,21 @@ import type { EngineParts } from "./engine-parts.ts";
 /** Of what the share carries within a step, this much is used: steps differ in length. */
 const SHARE_USED = 0.9;
 
+/** A lender that has run less than this of the last half minute is calm: blocks move there. */
+const CALM_SHARE = 0.1;
+const CALM_WINDOW_NS = 30 * NS_PER_SECOND;
+
 export class LenderWatch {
   readonly #options: EngineOptions;
   readonly #parts: EngineParts;
   readonly #pool: Pool;
 
+  /** (sources) share of recent time in which a lender ran, and when that was last brought up. */
+  readonly #runningShare: Float64Array;
+  #sharedSinceNs = 0;
+
   constructor(options: EngineOptions, parts: EngineParts, pool: Pool) {
+    this.#runningShare = new Float64Array(parts.kv.sourceCount);
     this.#options = options;
     this.#parts = parts;
     this.#pool = pool;
@@ -29,6 +38,7 @@ export class LenderWatch {
   follow(localStepNs: number, nowNs: number): void {
     const { rates, arena, residency } = this.#parts;
     rates.refresh(arena, residency.leaving);
+    this.#followCalm(nowNs);
     if (!rates.isConstrained) return;
     for (let source = 1; source < arena.hostSource; source++) {
       if (arena.isLenderRunning[source - 1] === 1) this.#leave(source, localStepNs, nowNs);
@@ -72,23 +82,60 @@ export class LenderWatch {
     return false;
   }
 
-  /** Gives back and moves away what the running lender's share cannot carry within a step. */
+  /** A fading mean of who runs; rational instead of exponential, so it is the same everywhere. */
+  #followCalm(nowNs: number): void {
+    const elapsedNs = nowNs - this.#sharedSinceNs;
+    this.#sharedSinceNs = nowNs;
+    const weight = elapsedNs / (elapsedNs + CALM_WINDOW_NS);
+    const { arena, residency } = this.#parts;
+    for (let source = 1; source < arena.hostSource; source++) {
+      const isRunning = arena.isLenderRunning[source - 1]!;
+      this.#runningShare[source]! += weight * (isRunning - this.#runningShare[source]!);
+      const isCalm = isRunning === 0 && this.#runningShare[source]! < CALM_SHARE;
+      residency.isCalm[source] = isCalm ? 1 : 0;
+    }
+  }
+
+  /**
+   * Leaves a running lender: at once what its share cannot carry within a step, wherever there is
+   * room; the rest only for lenders that have been calm, or blocks would chase idle moments.
+   */
   #leave(source: number, localStepNs: number, nowNs: number): void {
-    const { rates, kv, arena, residency, ladder } = this.#parts;
-    const { blockBytes, sliceBytes } = kv.layout;
+    const { rates, kv, residency, ladder } = this.#parts;
+    const { blockBytes } = kv.layout;
     const keep = SHARE_USED * (rates.pacedBytesPerSecond(source) / 1e9) * localStepNs;
     residency.sharedBytes[source] = keep;
+    if (kv.slices.heldRows[source] === 0) return;
+    const calmSlices = this.#obtainableCalm();
     const surplus = kv.slices.heldRows[source]! - residency.sharedRows(source);
-    if (surplus <= 0) return;
-    ladder.returnEmpty((source - 1) as EngineId, surplus, nowNs);
-    const excess = residency.stayingBlocks(source) * blockBytes - keep;
-    if (excess <= 0 || this.#options.lenderShare === 0) return;
-    const homeless = excess - residency.refugeBlocks(source) * blockBytes;
-    const room = this.#options.borrowLimitSlices - arena.borrowedSlices;
-    const wanted = Math.min(room, Math.ceil(homeless / sliceBytes));
-    if (wanted > 0 && this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders > 0) {
-      arena.borrow(wanted, false, nowNs);
-    }
+    const spare = calmSlices > 0 ? kv.slices.emptyRows[source]! : surplus;
+    if (spare > 0) ladder.returnEmpty((source - 1) as EngineId, spare, nowNs);
+    if (residency.stayingBlocks(source) === 0 || this.#options.lenderShare === 0) return;
+    if (calmSlices > 0) this.#borrowFor(residency.stayingBlocks(source), source, nowNs);
+    residency.evacuateToCalm(source, nowNs);
+    const excess = residency.stayingBlocks(source) - Math.floor(keep / blockBytes);
+    if (excess <= 0) return;
+    this.#borrowFor(excess, source, nowNs);
     residency.evacuate(source, keep, nowNs);
+  }
+
+  /** Slices that lenders which have been calm could give, paths and accounts left aside. */
+  #obtainableCalm(): number {
+    const { arena, residency } = this.#parts;
+    let slices = 0;
+    for (let source = 1; source < arena.hostSource; source++) {
+      if (residency.isCalm[source] === 1) slices += this.#pool.idleSlices((source - 1) as EngineId);
+    }
+    return slices;
+  }
+
+  /** Asks for slices of lenders that do not run, for blocks that must leave a source. */
+  #borrowFor(blocks: number, source: number, nowNs: number): void {
+    const { arena, residency, kv } = this.#parts;
+    const homeless = blocks - residency.refugeBlocks(source);
+    const room = this.#options.borrowLimitSlices - arena.borrowedSlices;
+    const wanted = Math.min(room, Math.ceil(homeless / kv.layout.blocksPerSlice));
+    if (wanted <= 0 || this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders === 0) return;
+    arena.borrow(wanted, false, nowNs);
   }
 }

@@ -31,6 +31,8 @@ export class Residency {
   readonly leaving: Int32Array;
   /** (sources) bytes that a running lender's share carries in a step; Infinity: not paced. */
   readonly sharedBytes: Float64Array;
+  /** (sources) 1 for lenders that have hardly run lately; set by the lender watch. */
+  readonly isCalm: Uint8Array;
 
   readonly #kv: KvCache;
   readonly #arena: Arena;
@@ -52,6 +54,7 @@ export class Residency {
     this.#sequences = sequences;
     this.#counters = counters;
     this.leaving = new Int32Array(kv.sourceCount);
+    this.isCalm = new Uint8Array(kv.sourceCount);
     this.sharedBytes = new Float64Array(kv.sourceCount).fill(Infinity);
   }
 
@@ -131,21 +134,39 @@ export class Residency {
    * room, else to lenders that do not run.
    */
   evacuate(source: number, keepBytes: number, nowNs: number): void {
-    const { blockBytes } = this.#kv.layout;
+    const keepBlocks = Math.max(0, Math.floor(keepBytes / this.#kv.layout.blockBytes));
+    this.#moveAway(source, keepBlocks, () => this.refuge(source, false), nowNs);
+  }
+
+  /** Moves what it can to lenders that have been calm for a while. */
+  evacuateToCalm(source: number, nowNs: number): void {
+    this.#moveAway(source, 0, () => this.#calmSource(source), nowNs);
+  }
+
+  #moveAway(source: number, keepBlocks: number, target: () => number, nowNs: number): void {
     const { order, count } = this.#sequences;
     let remaining = this.stayingBlocks(source);
-    for (let index = count - 1; index >= 0 && remaining * blockBytes > keepBytes; index--) {
+    for (let index = count - 1; index >= 0 && remaining > keepBlocks; index--) {
       const row = order[index]!;
-      while (remaining * blockBytes > keepBytes) {
-        const before = this.#kv.blocksAt(row, source);
-        const target = before === 0 ? -1 : this.refuge(source, false);
-        if (target < 0) break;
-        const reason = target === LOCAL_SOURCE ? "home" : "other-lender";
-        const moved = this.#moveRun(row, source, target, reason, false, nowNs);
+      while (remaining > keepBlocks && this.#kv.blocksAt(row, source) > 0) {
+        const place = target();
+        if (place < 0) return;
+        const reason = place === LOCAL_SOURCE ? "home" : "other-lender";
+        const moved = this.#moveRun(row, source, place, reason, false, nowNs);
         if (moved === 0) break;
         remaining -= moved;
       }
     }
+  }
+
+  #calmSource(source: number): number {
+    const { freeBlocks } = this.#kv.slices;
+    let best = -1;
+    for (let other = 1; other < this.#arena.hostSource; other++) {
+      if (other === source || freeBlocks[other] === 0 || this.isCalm[other] === 0) continue;
+      if (best < 0 || freeBlocks[other]! > freeBlocks[best]!) best = other;
+    }
+    return best;
   }
 
   /** Blocks that could leave `source` right now without a new lease. */
@@ -252,10 +273,15 @@ export class Residency {
         const next = (slices.usedBlocks[source]! + layout.blocksPerSlice) * layout.blockBytes;
         if (next > this.sharedBytes[source]! || this.leaving[source]! > 0) continue;
       }
-      const isBetter = best < 0 || slices.usedBlocks[source]! < slices.usedBlocks[best]!;
-      if (isBetter) best = source;
+      if (best < 0 || this.#isBetterOutward(source, best)) best = source;
     }
     return best;
+  }
+
+  /** Lenders that do not run come first, then those with less of this engine's blocks. */
+  #isBetterOutward(source: number, best: number): boolean {
+    if (this.#isBusy(source) !== this.#isBusy(best)) return this.#isBusy(best);
+    return this.#kv.slices.usedBlocks[source]! < this.#kv.slices.usedBlocks[best]!;
   }
 
   /** The sequence with the most sealed local blocks that nothing moves yet. */
