@@ -16,6 +16,7 @@
 import { assert } from "../base/index.ts";
 import type { ReadSet } from "../prefetch/index.ts";
 import { BlockTables } from "./block-tables.ts";
+import { FreedKv } from "./freed-kv.ts";
 import type { KvLayout } from "./layout.ts";
 import { MoveBook, type Move, type MoveReason } from "./move-book.ts";
 import { RemoteReads } from "./remote-reads.ts";
@@ -32,6 +33,8 @@ export interface KvCacheOptions {
   readonly readSet: ReadSet;
   /** Holes of up to so many blocks are copied along, because a copy costs more than their bytes. */
   readonly bridgedBlocksMax: number;
+  /** Freed blocks are taken again in the order they were freed, so their KV can be found again. */
+  readonly remembersFreed?: boolean;
 }
 
 /** Blocks of all sequences of an engine. A sequence is named by its row in the scheduler. */
@@ -46,15 +49,17 @@ export class KvCache {
   readonly #tables: BlockTables;
   readonly #reads: RemoteReads;
   readonly #book: MoveBook;
+  readonly #freed: FreedKv | null;
 
   constructor(options: KvCacheOptions) {
-    const { layout, sourceOfRow, sourceCount, readSet } = options;
-    const { blocksPerSlice } = layout;
+    const { layout, sourceOfRow, sourceCount, readSet, remembersFreed = false } = options;
     this.layout = layout;
     this.sourceCount = sourceCount;
     this.readSet = readSet;
-    this.slices = new SliceTable(sourceOfRow, sourceCount, blocksPerSlice);
+    assert(!remembersFreed || layout.blocksPerSlice === 1, "kv cache: slices of one block");
+    this.slices = new SliceTable(sourceOfRow, sourceCount, layout.blocksPerSlice, remembersFreed);
     this.#tables = new BlockTables(sourceCount, (handle) => this.#sourceOf(handle));
+    this.#freed = remembersFreed ? new FreedKv(this.slices, this.#tables) : null;
     this.#book = new MoveBook(this.slices, this.#tables, layout);
     this.#reads = new RemoteReads(
       this.slices,
@@ -110,6 +115,7 @@ export class KvCache {
       const row = this.slices.fullestRow(LOCAL_SOURCE);
       const handle = this.slices.take(row, sequence, this.blockCount(sequence));
       this.#tables.append(sequence, handle);
+      this.#freed?.taken(handle);
     }
     this.allocatedBlocks += missing;
     return true;
@@ -126,11 +132,24 @@ export class KvCache {
     this.setActive(sequence, false);
   }
 
+  /** To be called before a release: the first `tokens` tokens' full blocks can be restored. */
+  remember(sequence: number, request: number, tokens: number): void {
+    this.#freed?.remember(sequence, request, Math.floor(tokens / this.layout.blockTokens));
+  }
+
+  /** @returns how many leading blocks of a remembered request an empty sequence has again. */
+  restore(sequence: number, request: number, blocksMax: number): number {
+    return this.#freed?.restore(sequence, request, blocksMax) ?? 0;
+  }
+
   /** Keeps the first `blocks` blocks and frees the rest; a recomputation starts there. */
   truncate(sequence: number, blocks: number): void {
     this.#book.orphanBeyond(sequence, blocks);
     const count = this.blockCount(sequence);
-    for (let block = blocks; block < count; block++) this.#free(this.handleOf(sequence, block));
+    for (let at = blocks; at < count; at++) {
+      // Backwards where order matters: the first blocks are found again for longest.
+      this.#free(this.handleOf(sequence, this.#freed === null ? at : count - 1 + blocks - at));
+    }
     this.#tables.truncate(sequence, blocks);
   }
 
@@ -156,7 +175,6 @@ export class KvCache {
     return this.#tables.isAt(owner, this.slices.slotIndex[handle]!, handle) ? owner : -1;
   }
 
-  /** The slot of a block that the sequence has. */
   /** Whether blocks of the sequence lie at a source, or are being copied there. */
   isBoundFor(sequence: number, source: number): boolean {
     if (this.blocksAt(sequence, source) > 0) return true;
@@ -175,6 +193,7 @@ export class KvCache {
     return false;
   }
 
+  /** The slot of a block that the sequence has. */
   handleOf(sequence: number, block: number): number {
     return this.#tables.handle(sequence, block);
   }
@@ -260,8 +279,8 @@ export class KvCache {
     this.#book.check();
     const targets = this.#book.targets();
     this.slices.slotOwner.forEach((owner, handle) => {
-      const isHeld = this.liveOwner(handle) >= 0 || targets.has(handle);
-      assert(owner < 0 || isHeld, () => `kv cache: slot ${handle} is leaked`);
+      if (owner < 0 || this.liveOwner(handle) >= 0 || targets.has(handle)) return;
+      assert(false, () => `kv cache: slot ${handle} is leaked`);
     });
     this.#reads.check();
   }

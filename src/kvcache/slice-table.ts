@@ -12,7 +12,8 @@
  *                                                        USABLE
  *
  * Usable rows of one source with equally many free slots form one list, so the fullest row with
- * room is found at once: blocks are packed, and whole rows stay free for lending.
+ * room is found at once: blocks are packed, and whole rows stay free for lending. Of equally full
+ * rows the last one to become so is taken, or the first where the table is told so.
  *
  * Invariants: used + free = blocksPerSlice for every row; a row is in exactly one list if it is
  * USABLE and in none otherwise.
@@ -48,12 +49,22 @@ export class SliceTable {
   /** (sources) slots taken in any row. */
   readonly usedBlocks: Float64Array;
 
+  readonly #isFirstFreedFirst: boolean;
   readonly #head: Int32Array;
+  readonly #tail: Int32Array;
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
 
-  /** @param source (rows) the source of every row, fixed for the life of the table. */
-  constructor(source: Int16Array, sourceCount: number, blocksPerSlice: number) {
+  /**
+   * @param source (rows) the source of every row, fixed for the life of the table.
+   * @param isFirstFreedFirst of equally full rows, the one that has been so for longest is taken.
+   */
+  constructor(
+    source: Int16Array,
+    sourceCount: number,
+    blocksPerSlice: number,
+    isFirstFreedFirst = false,
+  ) {
     const rows = source.length;
     this.source = source;
     this.sourceCount = sourceCount;
@@ -66,7 +77,9 @@ export class SliceTable {
     this.emptyRows = new Int32Array(sourceCount);
     this.heldRows = new Int32Array(sourceCount);
     this.usedBlocks = new Float64Array(sourceCount);
+    this.#isFirstFreedFirst = isFirstFreedFirst;
     this.#head = new Int32Array(sourceCount * (blocksPerSlice + 1)).fill(NONE);
+    this.#tail = new Int32Array(this.#head.length).fill(NONE);
     this.#next = new Int32Array(rows).fill(NONE);
     this.#previous = new Int32Array(rows).fill(NONE);
   }
@@ -246,11 +259,14 @@ export class SliceTable {
 
   #link(row: number): void {
     const list = this.#listOf(row);
-    const head = this.#head[list]!;
-    this.#next[row] = head;
-    this.#previous[row] = NONE;
-    if (head !== NONE) this.#previous[head] = row;
-    this.#head[list] = row;
+    const before = this.#isFirstFreedFirst ? this.#tail[list]! : NONE;
+    const after = this.#isFirstFreedFirst ? NONE : this.#head[list]!;
+    this.#previous[row] = before;
+    this.#next[row] = after;
+    if (before === NONE) this.#head[list] = row;
+    else this.#next[before] = row;
+    if (after === NONE) this.#tail[list] = row;
+    else this.#previous[after] = row;
   }
 
   #unlink(row: number): void {
@@ -258,6 +274,7 @@ export class SliceTable {
     const previous = this.#previous[row]!;
     if (previous === NONE) this.#head[this.#listOf(row)] = next;
     else this.#next[previous] = next;
-    if (next !== NONE) this.#previous[next] = previous;
+    if (next === NONE) this.#tail[this.#listOf(row)] = previous;
+    else this.#previous[next] = previous;
   }
 }

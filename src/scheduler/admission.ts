@@ -11,6 +11,11 @@ export interface AdmissionSetting {
   readonly name: string;
   /** Share of the expected further output of running sequences that is kept free for them. */
   readonly growthShare: number;
+  /**
+   * Instead: only blocks free now count, for the whole prompt or for its next chunk, and nobody is
+   * admitted in a step that preempts; vLLM's rule.
+   */
+  readonly present?: "prompt" | "chunk";
 }
 
 /** The list every system chooses its best from, so that a comparison is not one of settings. */
@@ -19,6 +24,12 @@ export const ADMISSION_SETTINGS: readonly AdmissionSetting[] = [
   { name: "growth-20", growthShare: 0.2 },
   { name: "growth-30", growthShare: 0.3 },
 ];
+
+/** Tokens that a request of `tokens` tokens needs room for when it starts. */
+export function neededTokens(setting: AdmissionSetting, tokens: number, budget: number): number {
+  if (setting.present === undefined) return tokens + 1;
+  return setting.present === "prompt" ? tokens : Math.min(tokens, budget);
+}
 
 export interface AdmissionState {
   /** Blocks the engine may use once everything it can count on is there. */

@@ -20,6 +20,8 @@ export class Batch {
   prefillSequences = 0;
   /** Sequences that get a token at the end of the step. */
   sampledSequences = 0;
+  /** Requests that lost their blocks in mid-flight and still get this step's token. */
+  readonly leavers: number[] = [];
 
   constructor(capacity: number) {
     this.rows = new Int32Array(capacity);
@@ -34,6 +36,7 @@ export class Batch {
     this.decodeContextTokens = 0;
     this.prefillSequences = 0;
     this.sampledSequences = 0;
+    this.leavers.length = 0;
   }
 
   add(row: number, tokens: number, pastTokens: number, isSampled: boolean): void {
@@ -53,6 +56,18 @@ export class Batch {
       return true;
     }
     return false;
+  }
+
+  /**
+   * The sequence has lost its blocks, but the step is on its way: it costs what it costs, and its
+   * token counts if there is one.
+   */
+  leave(row: number, request: number, isSampled: boolean): void {
+    for (let index = 0; index < this.count; index++) {
+      if (this.rows[index] !== row) continue;
+      this.rows[index] = -1;
+      if (isSampled) this.leavers.push(request);
+    }
   }
 
   #account(tokens: number, pastTokens: number, isSampled: boolean, sign: 1 | -1): void {

@@ -61,6 +61,7 @@ export class Claims {
     setting: AdmissionSetting,
     memory: MemoryPort,
   ): boolean {
+    if (setting.present !== undefined) return needBlocks <= memory.freeBlocks();
     const state = {
       capacityBlocks: memory.capacityBlocks(),
       usedBlocks: this.usedBlocks,

@@ -12,14 +12,15 @@
 
 import { assert } from "../base/index.ts";
 import type { KvCache } from "../kvcache/index.ts";
-import type { AdmissionSetting } from "./admission.ts";
-import { Batch } from "./batch.ts";
+import { neededTokens, type AdmissionSetting } from "./admission.ts";
+import type { Batch } from "./batch.ts";
 import { Claims } from "./claims.ts";
 import type { LinkPort, MemoryPort, SchedulerEvents } from "./memory-port.ts";
 import { OutputPredictor } from "./output-predictor.ts";
 import { RequestQueue } from "./request-queue.ts";
 import { Rotation } from "./rotation.ts";
 import { Sequences } from "./sequences.ts";
+import { StepsAhead } from "./steps-ahead.ts";
 
 export interface SchedulerOptions {
   readonly maxBatchTokens: number;
@@ -32,6 +33,10 @@ export interface SchedulerOptions {
   /** A sequence parked for so long is preempted. */
   readonly parkedMaxNs: number;
   readonly hostSource: number;
+  /** 1: the next step is decided while this one runs (steps-ahead.ts). */
+  readonly stepsAhead?: 0 | 1;
+  /** A preempted request finds again what the cache still holds of it (KvCache.restore). */
+  readonly remembersFreed?: boolean;
 }
 
 export class Scheduler {
@@ -39,7 +44,9 @@ export class Scheduler {
   readonly waiting = new RequestQueue();
   readonly predictor: OutputPredictor;
   readonly rotation: Rotation;
-  readonly batch: Batch;
+  readonly steps: StepsAhead;
+  /** Tokens that preempted requests found again. */
+  restoredTokens = 0;
   /** Blocks had, needed and expected by running sequences, as of the last schedule. */
   readonly claims: Claims;
   /** Whether the last schedule left a request waiting for want of memory. */
@@ -66,7 +73,12 @@ export class Scheduler {
     this.predictor = new OutputPredictor(options.contextTokensMax);
     this.claims = new Claims(this.sequences, kv, this.predictor);
     this.rotation = new Rotation(this.sequences, kv, link, options.hostSource);
-    this.batch = new Batch(options.maxSequences);
+    this.steps = new StepsAhead(this.sequences, options.stepsAhead === 1);
+  }
+
+  /** The step in flight, or the last one; while it is put together, the next. */
+  get batch(): Batch {
+    return this.steps.current;
   }
 
   get usedBlocks(): number {
@@ -101,8 +113,8 @@ export class Scheduler {
 
   /** @returns the next step's batch; empty when there is nothing to do or memory is still coming. */
   schedule(stepNs: number, nowNs: number): Batch {
-    const { batch } = this;
-    batch.clear();
+    const { upcoming } = this.steps;
+    upcoming.clear();
     this.isMemoryShort = false;
     this.#preemptLongParked(nowNs);
     this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
@@ -111,20 +123,25 @@ export class Scheduler {
     budget = this.#schedulePrompts(budget, nowNs);
     this.claims.survey();
     const isLinkFull = this.rotation.parkedCount > 0 || this.rotation.skippedCount > 0;
-    if (this.waiting.size > 0 && budget > 0) {
+    const isAdmitting = !this.isMemoryShort || this.#options.admission.present === undefined;
+    if (this.waiting.size > 0 && budget > 0 && isAdmitting) {
       // Rotation corrects a forecast; it must not make room for more of the same.
       if (isLinkFull && this.sequences.count > 0) this.isMemoryShort = true;
       else this.#admit(budget, nowNs);
     }
-    return batch;
+    this.steps.decided();
+    return upcoming;
   }
 
   /** Frees everything of a sequence; it waits first in line and is computed again. */
   preempt(row: number, nowNs: number): void {
     const { sequences } = this;
     const request = sequences.request[row]!;
-    const isSampled = sequences.pendingTokens(row) === 1;
-    this.batch.exclude(row, isSampled);
+    this.steps.preempt(row);
+    if (this.#options.remembersFreed === true) {
+      const known = sequences.promptTokens[row]! + sequences.generatedTokens[row]!;
+      this.#kv.remember(row, request, Math.min(known, sequences.scheduledTokens(row)));
+    }
     const computed = sequences.computedTokens[row]!;
     this.waiting.pushFront(
       request,
@@ -155,7 +172,7 @@ export class Scheduler {
     }
     const row = this.sequences.rowOf(request);
     if (row < 0) return false;
-    this.batch.exclude(row, this.sequences.pendingTokens(row) === 1);
+    this.steps.drop(row);
     this.#dismiss(row);
     return true;
   }
@@ -195,13 +212,14 @@ export class Scheduler {
   }
 
   #scheduleDecodes(budget: number, nowNs: number): number {
-    const { sequences, batch } = this;
+    const { sequences } = this;
+    const { upcoming } = this.steps;
     for (let index = 0; index < sequences.count && budget > 0; index++) {
       const row = sequences.order[index]!;
       if (!this.#kv.isActive(row) || sequences.pendingTokens(row) !== 1) continue;
-      const computed = sequences.computedTokens[row]!;
+      const computed = sequences.scheduledTokens(row);
       if (!this.#extendOrYield(row, computed + 1, nowNs)) continue;
-      batch.add(row, 1, computed, true);
+      upcoming.add(row, 1, computed, true);
       budget--;
     }
     return budget;
@@ -237,7 +255,7 @@ export class Scheduler {
   #addChunk(row: number, budget: number, nowNs: number): number {
     const { sequences } = this;
     const pending = sequences.pendingTokens(row);
-    const computed = sequences.computedTokens[row]!;
+    const computed = sequences.scheduledTokens(row);
     let tokens = Math.min(pending, budget);
     const missing = this.#kv.missingBlocks(row, computed + tokens);
     const reserve = this.#memory.chunkReserveBlocks;
@@ -248,7 +266,7 @@ export class Scheduler {
       tokens = Math.min(tokens, blocks * this.#kv.layout.blockTokens - computed);
     }
     if (tokens <= 0 || !this.#kv.extend(row, computed + tokens)) return 0;
-    this.batch.add(row, tokens, computed, tokens === pending);
+    this.steps.upcoming.add(row, tokens, computed, tokens === pending);
     return tokens;
   }
 
@@ -258,7 +276,7 @@ export class Scheduler {
     let position = 0;
     while (position < waiting.size && budget > 0 && !sequences.isFull) {
       const tokens = waiting.tokensAt(position);
-      const need = claims.blocksFor(tokens + 1);
+      const need = claims.blocksFor(neededTokens(admission, tokens, budget));
       const generated = waiting.generatedAt(position);
       if (!claims.hasRoomFor(need, generated, admission, this.#memory)) {
         this.isMemoryShort = true;
@@ -295,10 +313,20 @@ export class Scheduler {
     waiting.removeAt(position);
     sequences.lastTokenNs[row] = nowNs;
     this.#kv.setActive(row, true);
+    if (this.#options.remembersFreed === true) this.#restore(row, request);
     this.#events.admitted(request, row);
     const added = this.#addChunk(row, budget, nowNs);
     this.claims.add(row);
     return added;
+  }
+
+  /** At least one token is computed anew: without a step there is no next token. */
+  #restore(row: number, request: number): void {
+    const { blockTokens } = this.#kv.layout;
+    const wholeBlocks = Math.floor((this.sequences.pendingTokens(row) - 1) / blockTokens);
+    const tokens = this.#kv.restore(row, request, wholeBlocks) * blockTokens;
+    this.sequences.computedTokens[row] = tokens;
+    this.restoredTokens += tokens;
   }
 
   #timeOutHead(nowNs: number): void {

@@ -24,6 +24,10 @@ export class Sequences {
   readonly outputTokensMax: Int32Array;
   /** Tokens whose KV is there. */
   readonly computedTokens: Int32Array;
+  /** Tokens of steps decided and not ended, where steps are decided ahead; else 0. */
+  readonly aheadTokens: Int32Array;
+  /** Output tokens that those steps will make. */
+  readonly aheadSamples: Int32Array;
   readonly lastTokenNs: Float64Array;
   /** Steps in a row that left this sequence out. */
   readonly skips: Int32Array;
@@ -42,6 +46,8 @@ export class Sequences {
     this.generatedTokens = new Int32Array(capacity);
     this.outputTokensMax = new Int32Array(capacity);
     this.computedTokens = new Int32Array(capacity);
+    this.aheadTokens = new Int32Array(capacity);
+    this.aheadSamples = new Int32Array(capacity);
     this.lastTokenNs = new Float64Array(capacity);
     this.skips = new Int32Array(capacity);
     this.isParked = new Uint8Array(capacity);
@@ -68,6 +74,8 @@ export class Sequences {
     this.generatedTokens[row] = generated;
     this.outputTokensMax[row] = outputMax;
     this.computedTokens[row] = 0;
+    this.aheadTokens[row] = 0;
+    this.aheadSamples[row] = 0;
     this.skips[row] = 0;
     this.isParked[row] = 0;
     this.order[this.#count++] = row;
@@ -91,9 +99,24 @@ export class Sequences {
     return -1;
   }
 
-  /** Tokens whose KV the next step must compute: one while decoding, the rest of the prompt before. */
+  /**
+   * Tokens whose KV the next step must compute: one while decoding, the rest of the prompt before;
+   * none once its last token is on its way.
+   */
   pendingTokens(row: number): number {
-    return this.promptTokens[row]! + this.generatedTokens[row]! - this.computedTokens[row]!;
+    const generated = this.generatedTokens[row]! + this.aheadSamples[row]!;
+    if (generated >= this.outputTokensMax[row]!) return 0;
+    return this.promptTokens[row]! + generated - this.scheduledTokens(row);
+  }
+
+  /** Tokens whose KV is there or will be when the steps decided so far have ended. */
+  scheduledTokens(row: number): number {
+    return this.computedTokens[row]! + this.aheadTokens[row]!;
+  }
+
+  /** Whether a step up to `tokens` tokens of the sequence makes its next output token. */
+  isSampledBy(row: number, tokens: number): boolean {
+    return tokens >= this.promptTokens[row]! + this.generatedTokens[row]!;
   }
 
   check(): void {

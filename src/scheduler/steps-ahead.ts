@@ -1,0 +1,86 @@
+/**
+ * The step in flight and the one being decided: one and the same, or one step apart.
+ *
+ * Kept by the scheduler. With one step ahead the next batch is put together while this step still
+ * runs, on what it will have done: tokens of steps not ended count as computed, and an output token
+ * not made yet holds a place. Its price is that ends are seen a step late. This is what vLLM does
+ * with async scheduling; without it, both batches are the same object and nothing is ahead.
+ *
+ *     flying   |   step k   |  step k+1  |  step k+2
+ *     decided  | k+1        | k+2        | k+3          (at the start of the step before)
+ *
+ * Invariant: what a sequence has ahead is the sum over its entries in steps decided and not landed.
+ */
+
+import { Batch } from "./batch.ts";
+import type { Sequences } from "./sequences.ts";
+
+export class StepsAhead {
+  /** The step in flight, or the last one. */
+  current: Batch;
+  /** The step being decided. */
+  upcoming: Batch;
+  readonly #sequences: Sequences;
+  readonly #isAhead: boolean;
+
+  constructor(sequences: Sequences, isAhead: boolean) {
+    this.#sequences = sequences;
+    this.#isAhead = isAhead;
+    this.current = new Batch(sequences.capacity);
+    this.upcoming = isAhead ? new Batch(sequences.capacity) : this.current;
+  }
+
+  /** Whether a step waits to take off when the one in flight has landed. */
+  get isDecided(): boolean {
+    return this.#isAhead && this.upcoming.queryTokens > 0;
+  }
+
+  /** The upcoming step is complete: from now on it counts as done by whoever decides. */
+  decided(): void {
+    if (this.#isAhead) this.#count(this.upcoming, 1);
+  }
+
+  /** The step in flight has ended; to be called before its tokens are given out. */
+  landed(): void {
+    if (this.#isAhead) this.#count(this.current, -1);
+  }
+
+  /** The decided step takes off; the object of the last one serves for the next decision. */
+  advance(): void {
+    const last = this.current;
+    this.current = this.upcoming;
+    this.upcoming = last;
+    if (this.#isAhead) this.upcoming.clear();
+  }
+
+  /** The sequence leaves for good: no step gives it a token any more. */
+  drop(row: number): void {
+    const isSampled = this.#isSampled(row);
+    this.current.exclude(row, isSampled);
+    if (this.#isAhead) this.upcoming.exclude(row, isSampled);
+  }
+
+  /** The sequence loses its blocks; a step that was decided ahead still makes its token. */
+  preempt(row: number): void {
+    const isSampled = this.#isSampled(row);
+    if (!this.#isAhead) this.current.exclude(row, isSampled);
+    else this.current.leave(row, this.#sequences.request[row]!, isSampled);
+  }
+
+  #isSampled(row: number): boolean {
+    if (this.#isAhead) return this.#sequences.aheadSamples[row]! > 0;
+    return this.#sequences.pendingTokens(row) === 1;
+  }
+
+  #count(batch: Batch, sign: 1 | -1): void {
+    const { aheadTokens, aheadSamples } = this.#sequences;
+    for (let index = 0; index < batch.count; index++) {
+      const row = batch.rows[index]!;
+      if (row < 0) continue;
+      const tokens = batch.tokens[index]!;
+      aheadTokens[row]! += sign * tokens;
+      const endTokens = batch.pastTokens[index]! + tokens;
+      if (this.#sequences.isSampledBy(row, endTokens)) aheadSamples[row]! += sign;
+    }
+  }
+}
