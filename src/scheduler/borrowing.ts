@@ -56,12 +56,15 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
     if (index > 0 && stepNs > tpotTargetNs) return { ...best, bound: "slo" };
     const rate = sequences / stepNs;
     const gainMin = (GAIN_SHARE_MIN * (remoteBytes - best.remoteBytes)) / (ownBytes + remoteBytes);
-    if (index > 0 && rate < bestRate * (1 + gainMin)) {
-      if (fits > sequencesMax) return { ...best, bound: "demand" };
-      continue;
-    }
+    if (index > 0 && rate < bestRate * (1 + gainMin)) continue;
     bestRate = rate;
-    best = { remoteBytes, bound: index === STEPS ? "limit" : "does-not-pay" };
+    best = { remoteBytes, bound: boundAt(index, fits, sequencesMax) };
   }
   return best;
+}
+
+/** Why the best amount is not more: the last one looked at, work for no more, or no gain. */
+function boundAt(index: number, fits: number, sequencesMax: number): BorrowAnswer["bound"] {
+  if (index === STEPS) return "limit";
+  return fits >= sequencesMax ? "demand" : "does-not-pay";
 }
