@@ -11,6 +11,7 @@ import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
 import type { LinkRates } from "./link-rates.ts";
+import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
 import type { Residency } from "./residency.ts";
 import type { StepCost } from "./step-cost.ts";
@@ -161,7 +162,7 @@ export class BorrowController {
       this.#askRunning(wanted, obtainable.fromRunningLenders, nowNs);
       return;
     }
-    const target = this.#bestSlices(idleMax, this.#rates.portBytesPerSecond);
+    const target = this.#bestSlices(idleMax);
     const count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
     if (count > 0) {
       this.#arena.borrow(Math.ceil(count), false, nowNs);
@@ -181,8 +182,8 @@ export class BorrowController {
     this.#arena.borrow(Math.max(1, count), count > 0, nowNs);
   }
 
-  /** @returns how many borrowed slices are best if lenders can be read at `bytesPerSecond`. */
-  #bestSlices(slicesMax: number, bytesPerSecond: number): BestSlices {
+  /** @returns how many borrowed slices are best, read over the paths they would lie behind. */
+  #bestSlices(slicesMax: number): BestSlices {
     const { layout } = this.#kv;
     const sequences = Math.max(1, this.#scheduler.sequences.count);
     const meanBlocks = (this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks) / sequences;
@@ -190,6 +191,8 @@ export class BorrowController {
     const sequenceBlocks = Math.max(1, meanBlocks + growth);
     const tokensOf = (count: number): number => count * meanBlocks * layout.blockTokens;
     const isForced = this.#mustBorrow();
+    const sources = this.#loanSources();
+    const port = this.#rates.portBytesPerSecond;
     const answer = remoteBytesWanted({
       ownBytes: this.#options.ownSlices * layout.sliceBytes,
       sequenceBytes: sequenceBlocks * layout.blockBytes,
@@ -201,7 +204,7 @@ export class BorrowController {
           this.#planner.forecastStepNs(
             this.#cost.decodeStep(count, tokensOf(count)),
             remoteBytes,
-            bytesPerSecond,
+            loanBytesPerSecond(remoteBytes / layout.sliceBytes, sources, port),
           ),
         ringBytes: (count, remoteBytes) =>
           this.#planner.forecastRingBytes(
@@ -213,6 +216,22 @@ export class BorrowController {
     // A request larger than the engine's own memory is served for its own sake, not for throughput.
     if (isForced) return { slices: slicesMax, bound: "limit" };
     return { slices: Math.floor(answer.remoteBytes / layout.sliceBytes), bound: answer.bound };
+  }
+
+  #loanSources(): LoanSources {
+    const count = this.#options.engineCount;
+    const sources = {
+      heldSlices: new Float64Array(count),
+      idleSlices: new Float64Array(count),
+      pathBytesPerSecond: new Float64Array(count),
+    };
+    for (let lender = 0; lender < count; lender++) {
+      sources.heldSlices[lender] = this.#kv.slices.heldRows[lender + 1]!;
+      sources.pathBytesPerSecond[lender] = this.#rates.pathBytesPerSecond(lender + 1);
+      if (this.#arena.isLenderRunning[lender] === 1) continue;
+      sources.idleSlices[lender] = this.#pool.idleSlices(engineId(lender));
+    }
+    return sources;
   }
 
   #mustBorrow(): boolean {
