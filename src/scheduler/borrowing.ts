@@ -45,6 +45,7 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
   const { ownBytes, sequenceBytes, sequencesMax, remoteBytesMax, tpotTargetNs } = question;
   let best = { remoteBytes: 0, bound: "does-not-pay" as BorrowAnswer["bound"] };
   let bestRate = 0;
+  let bestIndex = 0;
   for (let index = 0; index <= STEPS; index++) {
     const remoteBytes = (remoteBytesMax * index) / STEPS;
     const roughly = (ownBytes + remoteBytes) / sequenceBytes;
@@ -53,11 +54,14 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
     const sequences = Math.min(fits, sequencesMax);
     if (sequences <= 0) continue;
     const stepNs = question.forecast.stepNs(sequences, remoteBytes);
-    if (index > 0 && stepNs > tpotTargetNs) return { ...best, bound: "slo" };
+    if (index > 0 && stepNs > tpotTargetNs) {
+      return index === bestIndex + 1 ? { ...best, bound: "slo" } : best;
+    }
     const rate = sequences / stepNs;
     const gainMin = (GAIN_SHARE_MIN * (remoteBytes - best.remoteBytes)) / (ownBytes + remoteBytes);
     if (index > 0 && rate < bestRate * (1 + gainMin)) continue;
     bestRate = rate;
+    bestIndex = index;
     best = { remoteBytes, bound: boundAt(index, fits, sequencesMax) };
   }
   return best;
