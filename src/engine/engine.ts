@@ -107,7 +107,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     }
     if (arena.isElastic) ladder.process(nowNs);
     if (arena.hasActivityChanged) this.#followLenders(nowNs);
-    if (flight.isPaused) flight.resume(scheduler.batch, scheduler.sequences);
+    if (flight.isPaused) flight.resume(scheduler.batch);
     if (!flight.isInFlight) this.#startStep(nowNs);
   }
 

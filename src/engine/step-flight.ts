@@ -13,7 +13,7 @@
 
 import type { KvCache } from "../kvcache/index.ts";
 import type { StepCompute } from "../prefetch/index.ts";
-import type { Batch, Sequences } from "../scheduler/index.ts";
+import type { Batch } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { LinkRates } from "./link-rates.ts";
 import type { StepRunner, StepTiming, StepWork } from "./ports.ts";
@@ -104,12 +104,12 @@ export class StepFlight {
   }
 
   /** The rest of the step is of those sequences that may still be read. */
-  resume(batch: Batch, sequences: Sequences): void {
+  resume(batch: Batch): void {
     this.#pausedUntilNs = -1;
     for (let index = 0; index < batch.count; index++) {
       const row = batch.rows[index]!;
       if (row < 0 || this.#kv.isActive(row)) continue;
-      batch.exclude(row, sequences.pendingTokens(row) === batch.tokens[index]!);
+      batch.exclude(row);
     }
     this.#kv.syncReadSet();
     this.#cost.price(batch, this.#compute);

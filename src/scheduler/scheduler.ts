@@ -202,8 +202,14 @@ export class Scheduler {
 
   check(): void {
     this.sequences.check();
-    const isBound = this.batch.count <= this.#options.maxSequences;
-    assert(isBound, () => `scheduler: batch of ${this.batch.count}`);
+    this.waiting.check();
+    this.rotation.check();
+    this.steps.check();
+    for (let position = 0; position < this.waiting.size; position++) {
+      const request = this.waiting.requestAt(position);
+      const isRunning = this.sequences.rowOf(request) >= 0;
+      assert(!isRunning, () => `scheduler: request ${request} runs and waits`);
+    }
   }
 
   /** How many steps in a row may leave a sequence out before the TPOT target is missed. */

@@ -12,9 +12,11 @@
  * Invariant: what a sequence has ahead is the sum over its entries in steps decided and not landed.
  */
 
+import { assert } from "../base/index.ts";
 import { Batch } from "./batch.ts";
 import type { Sequences } from "./sequences.ts";
 
+/** Two batches that take turns, or one that is both. */
 export class StepsAhead {
   /** The step in flight, or the last one. */
   current: Batch;
@@ -55,21 +57,30 @@ export class StepsAhead {
 
   /** The sequence leaves for good: no step gives it a token any more. */
   drop(row: number): void {
-    const isSampled = this.#isSampled(row);
-    this.current.exclude(row, isSampled);
-    if (this.#isAhead) this.upcoming.exclude(row, isSampled);
+    this.current.exclude(row);
+    if (this.#isAhead) this.upcoming.exclude(row);
   }
 
-  /** The sequence loses its blocks; a step that was decided ahead still makes its token. */
+  /** The sequence loses its blocks; the step in flight still makes its token, if decided ahead. */
   preempt(row: number): void {
-    const isSampled = this.#isSampled(row);
-    if (!this.#isAhead) this.current.exclude(row, isSampled);
-    else this.current.leave(row, this.#sequences.request[row]!, isSampled);
+    if (!this.#isAhead) {
+      this.current.exclude(row);
+      return;
+    }
+    this.current.leave(row, this.#sequences.request[row]!);
+    this.upcoming.exclude(row);
   }
 
-  #isSampled(row: number): boolean {
-    if (this.#isAhead) return this.#sequences.aheadSamples[row]! > 0;
-    return this.#sequences.pendingTokens(row) === 1;
+  /** What is ahead is what the entries of steps decided and not landed say. */
+  check(): void {
+    this.current.check();
+    this.upcoming.check();
+    const { order, count, aheadTokens } = this.#sequences;
+    if (this.#isAhead) return;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      assert(aheadTokens[row] === 0, () => `steps: row ${row} is ahead by ${aheadTokens[row]}`);
+    }
   }
 
   #count(batch: Batch, sign: 1 | -1): void {
@@ -79,8 +90,7 @@ export class StepsAhead {
       if (row < 0) continue;
       const tokens = batch.tokens[index]!;
       aheadTokens[row]! += sign * tokens;
-      const endTokens = batch.pastTokens[index]! + tokens;
-      if (this.#sequences.isSampledBy(row, endTokens)) aheadSamples[row]! += sign;
+      if (batch.isSampled(index)) aheadSamples[row]! += sign;
     }
   }
 }
