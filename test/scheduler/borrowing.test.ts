@@ -77,7 +77,7 @@ describe("remoteBytesWanted", () => {
   });
 
   it("asks for what there is work for, and no more", () => {
-    const asked = question(WEIGHTS, { ...PLENTY, sequencesMax: 25 });
+    const asked = question(WEIGHTS, { ...PLENTY, sequencesMax: 24 });
     const { remoteBytes, bound } = remoteBytesWanted(asked);
     expect(bound).toBe("demand");
     expect(remoteBytes).toBeGreaterThan(0);
