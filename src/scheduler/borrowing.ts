@@ -62,13 +62,14 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
     if (index > 0 && rate < bestRate * (1 + gainMin)) continue;
     bestRate = rate;
     bestIndex = index;
-    best = { remoteBytes, bound: boundAt(index, fits, sequencesMax) };
+    const fitsNext = fits + remoteBytesMax / STEPS / sequenceBytes;
+    best = { remoteBytes, bound: boundAt(index, fitsNext, sequencesMax) };
   }
   return best;
 }
 
 /** Why the best amount is not more: the last one looked at, work for no more, or no gain. */
-function boundAt(index: number, fits: number, sequencesMax: number): BorrowAnswer["bound"] {
+function boundAt(index: number, fitsNext: number, sequencesMax: number): BorrowAnswer["bound"] {
   if (index === STEPS) return "limit";
-  return fits >= sequencesMax ? "demand" : "does-not-pay";
+  return fitsNext > sequencesMax ? "demand" : "does-not-pay";
 }
