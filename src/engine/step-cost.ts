@@ -8,11 +8,13 @@
 import type { CostModel } from "../hardware/index.ts";
 import type { StepCompute } from "../prefetch/index.ts";
 import type { Batch } from "../scheduler/index.ts";
+import { BatchShape } from "./batch-shape.ts";
 
 export class StepCost {
   readonly #cost: CostModel;
   readonly #layers: number;
   readonly #forecast: StepCompute;
+  readonly #shape = new BatchShape();
 
   constructor(cost: CostModel, layers: number) {
     this.#cost = cost;
@@ -34,6 +36,15 @@ export class StepCost {
   price(batch: Batch, out: StepCompute): void {
     out.linearLayerNs = this.#cost.linearLayerNs(batch.queryTokens);
     out.headNs = this.#cost.headNs(batch.sampledSequences);
+    const { promptHostNs } = this.#cost;
+    if (promptHostNs !== undefined) {
+      out.hostNs = batch.prefillSequences > 0 ? promptHostNs : this.#cost.hostNs;
+    }
+    if (this.#cost.stepAttentionLayerNs !== undefined) {
+      this.#shape.fill(batch);
+      out.attentionLayerNs = this.#cost.stepAttentionLayerNs(this.#shape);
+      return;
+    }
     let attentionNs = 0;
     if (batch.decodeSequences > 0) {
       const { decodeSequences, decodeContextTokens } = batch;

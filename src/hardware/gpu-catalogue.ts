@@ -26,6 +26,17 @@ const H200_HBM_BYTES_PER_SECOND = 4100e9;
  */
 const L40S_HBM_BYTES_PER_SECOND = 760e9;
 
+/**
+ * 0.94 of 1008 GB/s: a gate+up product of one token reads 234.9 MB in 247.3 us, LLMServingSim's
+ * dense table of Llama-3.1-8B (commit 5daddb2).
+ */
+const RTX_4090_HBM_BYTES_PER_SECOND = 950e9;
+/**
+ * 0.80 of 1792 GB/s: gate+up, down and qkv products of one token read 524, 262 and 105 MB in 378,
+ * 182 and 71 us, LLMServingSim's dense table of Qwen3-32B (commit 5daddb2).
+ */
+const RTX_PRO_6000_HBM_BYTES_PER_SECOND = 1430e9;
+
 /** bf16 FLOP/s of large prefill GEMMs, aiconfigurator: 0.85, 0.79 and 0.78 of the data sheets. */
 const A100_FLOPS_PER_SECOND = 265e12;
 const H100_FLOPS_PER_SECOND = 786e12;
@@ -35,6 +46,10 @@ const H200_FLOPS_PER_SECOND = 776e12;
  * LLMServingSim's table (RTX 4090's data sheet understates it, so it gives no share).
  */
 const L40S_FLOPS_PER_SECOND = 300e12;
+/** A gate+up product of 2048 tokens: 481 GFLOP in 2897 us, the table above. */
+const RTX_4090_FLOPS_PER_SECOND = 166e12;
+/** The same of Qwen3-32B, 0.81 of 504 TFLOP/s: 1074 GFLOP in 2629 us, the table above. */
+const RTX_PRO_6000_FLOPS_PER_SECOND = 408e12;
 
 /** nvbandwidth README at 66746a3: memcpy_write_ce between two A100, 276.3 GB/s. */
 const NVLINK3_BYTES_PER_SECOND = 276e9;
@@ -102,6 +117,28 @@ export const GPU_CATALOGUE: readonly Gpu[] = [
     // No NVLink: the one port a card has is its slot.
     portBytesPerSecond: PCIE4_BYTES_PER_SECOND,
     hostBytesPerSecond: PCIE4_BYTES_PER_SECOND,
+  },
+  {
+    name: "rtx-4090",
+    label: "RTX-4090-24GB",
+    formFactor: "pcie",
+    hbmBytes: 24e9,
+    hbmPeakBytesPerSecond: 1008e9,
+    hbmBytesPerSecond: RTX_4090_HBM_BYTES_PER_SECOND,
+    flopsPerSecond: RTX_4090_FLOPS_PER_SECOND,
+    portBytesPerSecond: PCIE4_BYTES_PER_SECOND,
+    hostBytesPerSecond: PCIE4_BYTES_PER_SECOND,
+  },
+  {
+    name: "rtx-pro-6000",
+    label: "RTX-PRO-6000-96GB",
+    formFactor: "pcie",
+    hbmBytes: 96e9,
+    hbmPeakBytesPerSecond: 1792e9,
+    hbmBytesPerSecond: RTX_PRO_6000_HBM_BYTES_PER_SECOND,
+    flopsPerSecond: RTX_PRO_6000_FLOPS_PER_SECOND,
+    portBytesPerSecond: PCIE5_BYTES_PER_SECOND,
+    hostBytesPerSecond: PCIE5_BYTES_PER_SECOND,
   },
 ];
 

@@ -14,5 +14,11 @@ export {
 } from "./server.ts";
 export type { ModelShape } from "./model-shape.ts";
 export { findModel, kvMemoryBytes, RESERVE_BYTES } from "./find-model.ts";
-export type { CostModel, CostSource } from "./cost-model.ts";
+export type { AttentionShape, CostModel, CostSource } from "./cost-model.ts";
+export {
+  createProfileCostModel,
+  type ProfileSettings,
+  type ProfileTexts,
+} from "./profile-cost-model.ts";
+export type { ProfileText } from "./profile-tables.ts";
 export { createCostModel, HOST_NS } from "./tabulated-cost-model.ts";

@@ -8,7 +8,10 @@ export {
   type EngineMemorySize,
 } from "./build-cluster.ts";
 export { Cluster, type ClusterMember } from "./cluster.ts";
+export { CostedCopies, type CostedCopiesOptions } from "./costed-copies.ts";
+export { CostedRunner, type CostedRunnerOptions } from "./costed-runner.ts";
 export { Digest } from "./digest.ts";
+export { ServerLoad } from "./server-load.ts";
 export { simulate } from "./simulate.ts";
 export type {
   ByteGauge,
