@@ -120,8 +120,8 @@ export class BorrowController {
   #wantedSlices(): number {
     const { scheduler, layout } = { scheduler: this.#scheduler, layout: this.#kv.layout };
     if (!scheduler.isMemoryShort || scheduler.waiting.size === 0) return this.#growthSlices();
-    let blocks = scheduler.usedBlocks + scheduler.claimedBlocks;
-    blocks += this.#options.growthShare * scheduler.growthBlocks;
+    let blocks = scheduler.claims.usedBlocks + scheduler.claims.claimedBlocks;
+    blocks += this.#options.growthShare * scheduler.claims.growthBlocks;
     const held = this.#heldBlocks();
     const enough = held + REQUEST_SLICES_MAX * layout.blocksPerSlice;
     const depth = scheduler.waiting.size;
@@ -140,7 +140,7 @@ export class BorrowController {
 
   /** What running sequences have, and what their prompts still need. */
   #promisedBlocks(): number {
-    return this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks;
+    return this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks;
   }
 
   #heldBlocks(): number {
@@ -186,8 +186,8 @@ export class BorrowController {
   #bestSlices(slicesMax: number): BestSlices {
     const { layout } = this.#kv;
     const sequences = Math.max(1, this.#scheduler.sequences.count);
-    const meanBlocks = (this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks) / sequences;
-    const growth = (this.#options.growthShare * this.#scheduler.growthBlocks) / sequences;
+    const meanBlocks = (this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks) / sequences;
+    const growth = (this.#options.growthShare * this.#scheduler.claims.growthBlocks) / sequences;
     const sequenceBlocks = Math.max(1, meanBlocks + growth);
     const tokensOf = (count: number): number => count * meanBlocks * layout.blockTokens;
     const isForced = this.#mustBorrow();
@@ -240,7 +240,7 @@ export class BorrowController {
     const own = (this.#options.ownSlices - this.#planner.ringSlices) * blocksPerSlice;
     if (waiting.size > 0 && waiting.tokensAt(0) / blockTokens + 1 > own) return true;
     if (this.#scheduler.sequences.count !== 1) return false;
-    return this.#scheduler.usedBlocks + this.#scheduler.claimedBlocks + 1 > own;
+    return this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks + 1 > own;
   }
 
   /** Slices that running lenders' shares could still carry within one step. */

@@ -91,7 +91,7 @@ export class Residency {
     const { blockTokens } = this.#kv.layout;
     const growth = Math.ceil((2 * scheduler.sequences.count) / blockTokens) + 2;
     this.localReserveBlocks = growth;
-    let chunk = scheduler.claimedBlocks;
+    let chunk = scheduler.claims.claimedBlocks;
     if (scheduler.waiting.size > 0) {
       chunk = Math.max(chunk, scheduler.waiting.tokensAt(0) / blockTokens + 1);
     }

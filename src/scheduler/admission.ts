@@ -3,8 +3,8 @@
  *
  * Asked by the scheduler for the head of the queue. It admits up to the memory that is there when
  * every running sequence has grown by the share of its expected further output that the setting
- * names. Counting all of it wastes memory that finishing sequences free in time; counting none of it
- * preempts: which is best depends on the workload, so every system is given the same short list.
+ * names. Counting all of it wastes memory that finishing sequences free in time; counting none of
+ * it preempts: which is best depends on the workload, so every system has the same short list.
  */
 
 export interface AdmissionSetting {

@@ -1,5 +1,5 @@
 /**
- * Blocks that the running sequences have, still need for their prompts, and are expected to grow by.
+ * Blocks that running sequences have, still need for their prompts, and are expected to grow by.
  *
  * Kept by the scheduler, which surveys once a step and adds what it starts; read by the engine's
  * borrow controller. It decides nothing but whether one more request fits (admission.ts).

@@ -1,6 +1,11 @@
 /** The public face of the scheduler: batches from requests. It knows no device and no lender. */
 
-export { ADMISSION_SETTINGS, admits, type AdmissionSetting, type AdmissionState } from "./admission.ts";
+export {
+  ADMISSION_SETTINGS,
+  admits,
+  type AdmissionSetting,
+  type AdmissionState,
+} from "./admission.ts";
 export { Batch } from "./batch.ts";
 export type { LinkPort, MemoryAnswer, MemoryPort, SchedulerEvents } from "./memory-port.ts";
 export { OutputPredictor } from "./output-predictor.ts";

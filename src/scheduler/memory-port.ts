@@ -10,7 +10,7 @@ export type MemoryAnswer = "ready" | "coming" | "none";
 export interface MemoryPort {
   /** Tries to have so many local blocks free now. */
   obtainLocal(blocks: number, nowNs: number): MemoryAnswer;
-  /** Blocks that all sequences together may occupy: own guarantee less ring, plus what is borrowed. */
+  /** Blocks that all sequences together may occupy: its own less the ring, plus what is borrowed. */
   capacityBlocks(): number;
   /** The most blocks a single request could ever get here, with all that might be borrowed. */
   capacityMaxBlocks(): number;

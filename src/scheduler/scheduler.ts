@@ -20,6 +20,7 @@ import { OutputPredictor } from "./output-predictor.ts";
 import { RequestQueue } from "./request-queue.ts";
 import { Rotation } from "./rotation.ts";
 import { Sequences } from "./sequences.ts";
+import { StepFill } from "./step-fill.ts";
 import { StepsAhead } from "./steps-ahead.ts";
 
 export interface SchedulerOptions {
@@ -39,6 +40,7 @@ export interface SchedulerOptions {
   readonly remembersFreed?: boolean;
 }
 
+/** Owns queue, sequences and batches; tells events, and is told when tokens were made. */
 export class Scheduler {
   readonly sequences: Sequences;
   readonly waiting = new RequestQueue();
@@ -49,13 +51,12 @@ export class Scheduler {
   restoredTokens = 0;
   /** Blocks had, needed and expected by running sequences, as of the last schedule. */
   readonly claims: Claims;
-  /** Whether the last schedule left a request waiting for want of memory. */
-  isMemoryShort = false;
 
   readonly #options: SchedulerOptions;
   readonly #kv: KvCache;
   readonly #memory: MemoryPort;
   readonly #events: SchedulerEvents;
+  readonly #fill: StepFill;
   #headSinceNs = 0;
 
   constructor(
@@ -74,6 +75,8 @@ export class Scheduler {
     this.claims = new Claims(this.sequences, kv, this.predictor);
     this.rotation = new Rotation(this.sequences, kv, link, options.hostSource);
     this.steps = new StepsAhead(this.sequences, options.stepsAhead === 1);
+    const preempt = (row: number, nowNs: number): void => this.preempt(row, nowNs);
+    this.#fill = new StepFill(this.sequences, kv, memory, this.steps, preempt);
   }
 
   /** The step in flight, or the last one; while it is put together, the next. */
@@ -81,16 +84,9 @@ export class Scheduler {
     return this.steps.current;
   }
 
-  get usedBlocks(): number {
-    return this.claims.usedBlocks;
-  }
-
-  get claimedBlocks(): number {
-    return this.claims.claimedBlocks;
-  }
-
-  get growthBlocks(): number {
-    return this.claims.growthBlocks;
+  /** Whether the last schedule left anybody out for want of memory. */
+  get isMemoryShort(): boolean {
+    return this.#fill.isMemoryShort;
   }
 
   get isEmpty(): boolean {
@@ -111,22 +107,22 @@ export class Scheduler {
     this.waiting.pushBack(request, promptTokens, 0, outputTokensMax, nowNs);
   }
 
-  /** @returns the next step's batch; empty when there is nothing to do or memory is still coming. */
+  /** @returns the next step's batch; empty when there is nothing to do or memory is coming. */
   schedule(stepNs: number, nowNs: number): Batch {
     const { upcoming } = this.steps;
     upcoming.clear();
-    this.isMemoryShort = false;
+    this.#fill.isMemoryShort = false;
     this.#preemptLongParked(nowNs);
     this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
     let budget = this.#options.maxBatchTokens;
-    budget = this.#scheduleDecodes(budget, nowNs);
-    budget = this.#schedulePrompts(budget, nowNs);
+    budget = this.#fill.addDecodes(budget, nowNs);
+    budget = this.#fill.addPrompts(budget, nowNs);
     this.claims.survey();
     const isLinkFull = this.rotation.parkedCount > 0 || this.rotation.skippedCount > 0;
     const isAdmitting = !this.isMemoryShort || this.#options.admission.present === undefined;
     if (this.waiting.size > 0 && budget > 0 && isAdmitting) {
       // Rotation corrects a forecast; it must not make room for more of the same.
-      if (isLinkFull && this.sequences.count > 0) this.isMemoryShort = true;
+      if (isLinkFull && this.sequences.count > 0) this.#fill.isMemoryShort = true;
       else this.#admit(budget, nowNs);
     }
     this.steps.decided();
@@ -217,65 +213,6 @@ export class Scheduler {
     return Math.max(1, Math.floor(this.#options.tpotTargetNs / Math.max(1, stepNs)) - 1);
   }
 
-  #scheduleDecodes(budget: number, nowNs: number): number {
-    const { sequences } = this;
-    const { upcoming } = this.steps;
-    for (let index = 0; index < sequences.count && budget > 0; index++) {
-      const row = sequences.order[index]!;
-      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) !== 1) continue;
-      const computed = sequences.scheduledTokens(row);
-      if (!this.#extendOrYield(row, computed + 1, nowNs)) continue;
-      upcoming.add(row, 1, computed, true);
-      budget--;
-    }
-    return budget;
-  }
-
-  /** Extends by preempting the youngest if need be. @returns false when this row does not run now. */
-  #extendOrYield(row: number, tokens: number, nowNs: number): boolean {
-    const { sequences } = this;
-    while (!this.#kv.extend(row, tokens)) {
-      const answer = this.#memory.obtainLocal(this.#kv.missingBlocks(row, tokens), nowNs);
-      if (answer === "ready") continue;
-      this.isMemoryShort = true;
-      if (answer === "coming") return false;
-      const victim = sequences.order[sequences.count - 1]!;
-      if (victim === row && sequences.count === 1) return false;
-      this.preempt(victim, nowNs);
-      if (victim === row) return false;
-    }
-    return true;
-  }
-
-  #schedulePrompts(budget: number, nowNs: number): number {
-    const { sequences } = this;
-    for (let index = 0; index < sequences.count && budget > 0; index++) {
-      const row = sequences.order[index]!;
-      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) <= 1) continue;
-      budget -= this.#addChunk(row, budget, nowNs);
-    }
-    return budget;
-  }
-
-  /** Adds as much of a prompt as budget and local memory allow. @returns query tokens added. */
-  #addChunk(row: number, budget: number, nowNs: number): number {
-    const { sequences } = this;
-    const pending = sequences.pendingTokens(row);
-    const computed = sequences.scheduledTokens(row);
-    let tokens = Math.min(pending, budget);
-    const missing = this.#kv.missingBlocks(row, computed + tokens);
-    const reserve = this.#memory.chunkReserveBlocks;
-    if (missing > 0 && this.#memory.obtainLocal(missing + reserve, nowNs) !== "ready") {
-      this.isMemoryShort = true;
-      const free = Math.max(0, this.#memory.freeLocalBlocks() - reserve);
-      const blocks = this.#kv.blockCount(row) + free;
-      tokens = Math.min(tokens, blocks * this.#kv.layout.blockTokens - computed);
-    }
-    if (tokens <= 0 || !this.#kv.extend(row, computed + tokens)) return 0;
-    this.steps.upcoming.add(row, tokens, computed, tokens === pending);
-    return tokens;
-  }
-
   #admit(budget: number, nowNs: number): void {
     const { waiting, sequences, claims } = this;
     const { admission } = this.#options;
@@ -285,7 +222,7 @@ export class Scheduler {
       const need = claims.blocksFor(neededTokens(admission, tokens, budget));
       const generated = waiting.generatedAt(position);
       if (!claims.hasRoomFor(need, generated, admission, this.#memory)) {
-        this.isMemoryShort = true;
+        this.#fill.isMemoryShort = true;
         // Only a request larger than everything held may be passed: it waits for slices, and those
         // behind it need not wait for the same.
         if (position > 0 || need <= this.#memory.capacityBlocks()) break;
@@ -296,7 +233,7 @@ export class Scheduler {
       const chunkBlocks = claims.blocksFor(Math.min(tokens, budget)) + reserve;
       const answer = this.#memory.obtainLocal(chunkBlocks, nowNs);
       if (answer !== "ready" && this.#memory.freeLocalBlocks() <= reserve) {
-        this.isMemoryShort = true;
+        this.#fill.isMemoryShort = true;
         break;
       }
       const added = this.#start(position, budget, nowNs);
@@ -310,18 +247,14 @@ export class Scheduler {
   #start(position: number, budget: number, nowNs: number): number {
     const { waiting, sequences } = this;
     const request = waiting.requestAt(position);
-    const row = sequences.admit(
-      request,
-      waiting.promptAt(position),
-      waiting.generatedAt(position),
-      waiting.outputMaxAt(position),
-    );
+    const [generated, max] = [waiting.generatedAt(position), waiting.outputMaxAt(position)];
+    const row = sequences.admit(request, waiting.promptAt(position), generated, max);
     waiting.removeAt(position);
     sequences.lastTokenNs[row] = nowNs;
     this.#kv.setActive(row, true);
     if (this.#options.remembersFreed === true) this.#restore(row, request);
     this.#events.admitted(request, row);
-    const added = this.#addChunk(row, budget, nowNs);
+    const added = this.#fill.addChunk(row, budget, nowNs);
     this.claims.add(row);
     return added;
   }

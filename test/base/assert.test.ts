@@ -1,4 +1,4 @@
-/** Assertions stay on and build their text only when they fail; errors from outside carry a code. */
+/** Assertions build their text only when they fail; errors from outside carry a code. */
 
 import { describe, expect, it } from "vitest";
 import { assert, AssertionFailure, EmaError, unreachable } from "../../src/base/index.ts";

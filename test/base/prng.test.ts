@@ -1,4 +1,4 @@
-/** The generator against its definition in BigInt, and its draws against what they should look like. */
+/** The generator against its definition in BigInt, and what its draws look like. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -134,7 +134,7 @@ describe("cancel", () => {
     const bench = new Bench(6);
     for (let count = 0; count < 30; count++) bench.submit(10, 30);
     for (let step = 0; step < 10; step++) bench.step();
-    expect(bench.scheduler.usedBlocks).toBeGreaterThan(0);
+    expect(bench.scheduler.claims.usedBlocks).toBeGreaterThan(0);
     for (const request of bench.requests.keys()) bench.cancel(request);
     bench.checkEmpty();
     // And work goes on as if nothing had been.
@@ -195,7 +195,7 @@ describe("parked", () => {
     for (let step = 0; step < 30; step++) {
       bench.step();
       bench.scheduler.claims.survey();
-      const { usedBlocks, claimedBlocks } = bench.scheduler;
+      const { usedBlocks, claimedBlocks } = bench.scheduler.claims;
       const { sequences } = bench.scheduler;
       let [used, claimed] = [0, 0];
       for (const row of sequences.order.subarray(0, sequences.count)) {

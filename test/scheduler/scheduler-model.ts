@@ -184,7 +184,7 @@ export class Bench implements SchedulerEvents {
     for (let source = 0; source < kv.sourceCount; source++) assert.equal(kv.usedBlocks(source), 0);
     assert.equal(kv.readSet.totalBytes(), 0);
     assert.deepEqual(
-      [scheduler.usedBlocks, scheduler.claimedBlocks, scheduler.growthBlocks],
+      [scheduler.claims.usedBlocks, scheduler.claims.claimedBlocks, scheduler.claims.growthBlocks],
       [0, 0, 0],
     );
     const { rotation, waiting, sequences } = scheduler;

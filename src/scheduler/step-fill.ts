@@ -1,0 +1,100 @@
+/**
+ * Puts running sequences into the step being decided, as far as budget and memory go.
+ *
+ * Used by the scheduler, which decides the order: decodes, then prompts in work, then whom it
+ * admits. A decode that finds no block makes the youngest sequence give way; a prompt takes what is
+ * free beyond the reserve and goes on in the next step.
+ *
+ * Invariants: an entry has KV blocks for its tokens; nobody gives way while memory is coming.
+ */
+
+import type { KvCache } from "../kvcache/index.ts";
+import type { MemoryPort } from "./memory-port.ts";
+import type { Sequences } from "./sequences.ts";
+import type { StepsAhead } from "./steps-ahead.ts";
+
+export class StepFill {
+  /** Whether somebody was left out for want of memory; cleared by whoever decides a step. */
+  isMemoryShort = false;
+  readonly #sequences: Sequences;
+  readonly #kv: KvCache;
+  readonly #memory: MemoryPort;
+  readonly #steps: StepsAhead;
+  readonly #preempt: (row: number, nowNs: number) => void;
+
+  /** @param preempt frees all blocks of a sequence, which leaves the running ones. */
+  constructor(
+    sequences: Sequences,
+    kv: KvCache,
+    memory: MemoryPort,
+    steps: StepsAhead,
+    preempt: (row: number, nowNs: number) => void,
+  ) {
+    this.#sequences = sequences;
+    this.#kv = kv;
+    this.#memory = memory;
+    this.#steps = steps;
+    this.#preempt = preempt;
+  }
+
+  /** @returns the budget of query tokens that is left. */
+  addDecodes(budget: number, nowNs: number): number {
+    const sequences = this.#sequences;
+    let left = budget;
+    for (let index = 0; index < sequences.count && left > 0; index++) {
+      const row = sequences.order[index]!;
+      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) !== 1) continue;
+      const computed = sequences.scheduledTokens(row);
+      if (!this.#extendOrYield(row, computed + 1, nowNs)) continue;
+      this.#steps.upcoming.add(row, 1, computed, true);
+      left--;
+    }
+    return left;
+  }
+
+  /** @returns the budget of query tokens that is left. */
+  addPrompts(budget: number, nowNs: number): number {
+    const sequences = this.#sequences;
+    let left = budget;
+    for (let index = 0; index < sequences.count && left > 0; index++) {
+      const row = sequences.order[index]!;
+      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) <= 1) continue;
+      left -= this.addChunk(row, left, nowNs);
+    }
+    return left;
+  }
+
+  /** Adds as much of a prompt as budget and local memory allow. @returns query tokens added. */
+  addChunk(row: number, budget: number, nowNs: number): number {
+    const pending = this.#sequences.pendingTokens(row);
+    const computed = this.#sequences.scheduledTokens(row);
+    let tokens = Math.min(pending, budget);
+    const missing = this.#kv.missingBlocks(row, computed + tokens);
+    const reserve = this.#memory.chunkReserveBlocks;
+    if (missing > 0 && this.#memory.obtainLocal(missing + reserve, nowNs) !== "ready") {
+      this.isMemoryShort = true;
+      const free = Math.max(0, this.#memory.freeLocalBlocks() - reserve);
+      const blocks = this.#kv.blockCount(row) + free;
+      tokens = Math.min(tokens, blocks * this.#kv.layout.blockTokens - computed);
+    }
+    if (tokens <= 0 || !this.#kv.extend(row, computed + tokens)) return 0;
+    this.#steps.upcoming.add(row, tokens, computed, tokens === pending);
+    return tokens;
+  }
+
+  /** Preempts the youngest if need be. @returns false when this row does not run now. */
+  #extendOrYield(row: number, tokens: number, nowNs: number): boolean {
+    const sequences = this.#sequences;
+    while (!this.#kv.extend(row, tokens)) {
+      const answer = this.#memory.obtainLocal(this.#kv.missingBlocks(row, tokens), nowNs);
+      if (answer === "ready") continue;
+      this.isMemoryShort = true;
+      if (answer === "coming") return false;
+      const victim = sequences.order[sequences.count - 1]!;
+      if (victim === row && sequences.count === 1) return false;
+      this.#preempt(victim, nowNs);
+      if (victim === row) return false;
+    }
+    return true;
+  }
+}
