@@ -1,8 +1,7 @@
 /**
  * A naive scheduler: requests in a Map and the queue as an array, told by the real one's events.
  *
- * Oracle of the scheduler's tests, with a stub of the memory port (own slices, some of them lent
- * and on their way back) and a driver that does with batches what an engine's step does.
+ * Oracle of the scheduler's tests, with a driver that does with batches what an engine's step does.
  */
 
 import { strict as assert } from "node:assert";
@@ -12,14 +11,12 @@ import {
   Scheduler,
   type Batch,
   type LinkPort,
-  type MemoryAnswer,
-  type MemoryPort,
   type SchedulerEvents,
   type SchedulerOptions,
 } from "../../src/scheduler/index.ts";
+import { BLOCKS_PER_SLICE, StubMemory } from "./stub-memory.ts";
 
 export const BLOCK_TOKENS = 4;
-const BLOCKS_PER_SLICE = 4;
 const HOST = 2;
 const STEP_NS = 10;
 
@@ -33,57 +30,6 @@ export const OPTIONS: SchedulerOptions = {
   parkedMaxNs: 200,
   hostSource: HOST,
 };
-
-/** Own slices, of which some are lent. What is asked for comes when `deliver` is called. */
-export class StubMemory implements MemoryPort {
-  chunkReserveBlocks = 0;
-  /** More slices that could be borrowed at the very most. */
-  borrowableSlices = 0;
-  isComing = false;
-  readonly lent: number[] = [];
-  readonly #kv: KvCache;
-  readonly #ownSlices: number;
-
-  constructor(kv: KvCache, ownSlices: number) {
-    this.#kv = kv;
-    this.#ownSlices = ownSlices;
-  }
-
-  obtainLocal(blocks: number): MemoryAnswer {
-    if (this.#kv.slices.freeBlocks[0]! >= blocks) return "ready";
-    if (this.lent.length === 0) return "none";
-    this.isComing = true;
-    return "coming";
-  }
-
-  capacityBlocks(): number {
-    return this.#ownSlices * BLOCKS_PER_SLICE;
-  }
-
-  capacityMaxBlocks(): number {
-    return (this.#ownSlices + this.borrowableSlices) * BLOCKS_PER_SLICE;
-  }
-
-  freeBlocks(): number {
-    return this.#kv.slices.freeBlocks[0]! + this.lent.length * BLOCKS_PER_SLICE;
-  }
-
-  freeLocalBlocks(): number {
-    return this.#kv.slices.freeBlocks[0]!;
-  }
-
-  lend(): void {
-    const row = this.#kv.slices.emptyRow(0);
-    if (row < 0) return;
-    this.#kv.slices.drop(row);
-    this.lent.push(row);
-  }
-
-  deliver(): void {
-    for (const row of this.lent.splice(0)) this.#kv.slices.admit(row);
-    this.isComing = false;
-  }
-}
 
 type State = "waiting" | "running" | "finished" | "cancelled" | "failed";
 
