@@ -11,6 +11,7 @@ import { Command } from "commander";
 import { registerCompare } from "./compare-command.ts";
 import { runAtEdge } from "./edge.ts";
 import { registerLimits } from "./limits-command.ts";
+import { registerValidate } from "./validate-command.ts";
 
 const EXAMPLES = `
 Examples:
@@ -20,6 +21,8 @@ Examples:
       what a saturated engine could gain at best, before anything is simulated
   $ ema limits scenarios/paper-a100-40.yaml --json
       the same for the most loaded engine of a scenario, as one JSON object
+  $ ema validate --requests run.jsonl --meta run.json --profile tables/
+      how true the simulator is to the log of a real engine
 
 Exit codes: 0 done, 1 a bug in EMA, 2 bad input, 3 a system could not run the scenario.
 Set NO_COLOR to switch colours off, EMA_DEBUG=1 to see where an error came from.`;
@@ -43,6 +46,7 @@ function ema(): Command {
     .configureOutput({ outputError: () => {} });
   registerCompare(program);
   registerLimits(program);
+  registerValidate(program);
   return program;
 }
 

@@ -25,12 +25,13 @@ export const LAYER_LEVELS: Readonly<Record<string, number>> = {
   engine: 5,
   sim: 6,
   report: 6,
+  validation: 6,
   server: 6,
   cli: 7,
 };
 
 /** Pairs of one level that may import one way. */
-const SIDEWAYS: readonly string[] = ["report -> sim"];
+const SIDEWAYS: readonly string[] = ["report -> sim", "validation -> sim"];
 
 /** Layers that may import less than what lies below them. */
 const NARROWED: Readonly<Record<string, readonly string[]>> = {
