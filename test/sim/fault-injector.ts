@@ -66,7 +66,7 @@ export class FaultInjector {
   }
 
   #setLimit(index: number, draw: number): void {
-    const sliceCount = draw < 0.2 ? Infinity : draw < 0.5 ? 0 : Math.floor(draw * 20);
+    const sliceCount = draw < 0.2 ? Infinity : draw < 0.6 ? 0 : Math.floor(draw * 20);
     const engine = engineId(index);
     this.#cluster.act(index, (_, nowNs) => {
       this.#cluster.pool.apply({ type: "SetBorrowLimit", engine, sliceCount }, nowNs);
@@ -94,8 +94,9 @@ export class FaultInjector {
   #recall(index: number, fault: Fault): boolean {
     const lent = this.#cluster.pool.lentSlices(engineId(index));
     if (lent === 0 || !this.#isMoment(index + 1, fault.moment)) return false;
-    const kind = fault.draw < 0.5 ? "demand" : "refill";
-    const rows = fault.draw < 0.25 ? lent : Math.ceil(lent * fault.draw);
+    const kind = fault.draw < (fault.moment === "parked" ? 0.8 : 0.5) ? "demand" : "refill";
+    const isAll = fault.draw < 0.25 || fault.moment === "parked";
+    const rows = isAll ? lent : Math.ceil(lent * fault.draw);
     this.#cluster.act(index, (engine, nowNs) => engine.arena.recall(rows, kind, nowNs));
     return true;
   }

@@ -72,7 +72,8 @@ export class Draw {
 
 export function randomRun(family: Family, seed: number): RandomRun {
   const draw = new Draw(seed, 1 + FAMILIES.indexOf(family));
-  const gpuCount = draw.integer(2, 4);
+  // Faults are more telling where a third can step in.
+  const gpuCount = family === "faults" ? draw.integer(3, 4) : draw.integer(2, 4);
   const models = [randomModel(draw, "small"), randomModel(draw, "other")];
   const blockBytes = Math.max(...models.map((model) => model.kvBytesPerToken * BLOCK_TOKENS));
   const sliceBytes = blockBytes * draw.integer(2, 6);
@@ -112,7 +113,7 @@ export function randomRun(family: Family, seed: number): RandomRun {
     engines,
     notes: [],
   };
-  const faults = family === "faults" ? randomFaults(draw, gpuCount) : [];
+  const faults = family === "faults" ? randomFaults(draw, demands) : [];
   return { family, seed, scenario, admission: draw.pick(ADMISSION_SETTINGS), faults };
 }
 
@@ -150,7 +151,8 @@ function randomTopology(
 ): Topology {
   const hbmBytesPerSecond = draw.scale(8e9, 150e9);
   const ratio = family === "links" ? draw.scale(0.005, 0.3) : draw.scale(0.05, 0.3);
-  const flopsPerSecond = draw.scale(0.3e12, 20e12);
+  // Where computing is slow, what a recall makes an engine compute again costs more than loans earn.
+  const flopsPerSecond = family === "faults" ? draw.scale(0.1e12, 2e12) : draw.scale(0.3e12, 20e12);
   const wiring = draw.pick(["switch", "mesh", "pcie"] as const);
   const gpus = models.map((model, index): Gpu => {
     const kvBytes = (sliceCounts[index]! + 0.5) * sliceBytes;
@@ -187,7 +189,7 @@ function randomDemands(draw: Draw, family: Family, gpuCount: number): Demand[] {
       : ["bursts", "bursts", "idle", "flapping", "long", "saturated"];
   const demands = Array.from({ length: gpuCount }, () => draw.pick(others));
   const borrower = draw.integer(0, gpuCount - 1);
-  demands[borrower] = draw.chance(0.8) ? "saturated" : "long";
+  demands[borrower] = draw.chance(family === "faults" ? 0.6 : 0.8) ? "saturated" : "long";
   demands[(borrower + 1) % gpuCount] = draw.pick(["bursts", "bursts", "idle", "flapping"]);
   return demands;
 }
@@ -208,7 +210,9 @@ function randomPool(draw: Draw, family: Family, sliceBytes: number): PoolSetting
       { kind: "bytes", bytes: sliceBytes * draw.integer(1, 4) },
     ]),
     lenderShare:
-      family === "links" ? draw.pick([0, 0.001, 0.005, 0.02]) : draw.pick([null, 0.02, 0.02, 0]),
+      family === "links"
+        ? draw.pick([0, 0.001, 0.005, 0.02])
+        : draw.pick([null, 0.02, 0.02, family === "faults" ? 0.005 : 0]),
     sliceBytes,
     interference: draw.pick(["subtractive", "ceiling"]),
     accessMode: draw.pick(["staged", "direct", "mixed", "mixed"]),
@@ -216,24 +220,29 @@ function randomPool(draw: Draw, family: Family, sliceBytes: number): PoolSetting
   };
 }
 
-function randomFaults(draw: Draw, gpuCount: number): Fault[] {
+function randomFaults(draw: Draw, demands: readonly Demand[]): Fault[] {
   const kinds: Fault["kind"][] = ["limit", "cancel", "refill-then-demand", "flap"];
   const faults: Fault[] = [];
-  const add = (kind: Fault["kind"], timeNs: number, engine: number): void => {
-    faults.push({ kind, moment: draw.pick(MOMENTS), timeNs, engine, draw: draw.prng.nextUnit() });
-  };
+  const engine = (): number => draw.integer(0, demands.length - 1);
   const timeNs = (): number => draw.scale(0.05, 0.8) * SPAN_SECONDS * SECOND;
+  const add = (kind: Fault["kind"], atNs: number, on: number): void => {
+    const moment = draw.pick(MOMENTS);
+    faults.push({ kind, moment, timeNs: atNs, engine: on, draw: draw.prng.nextUnit() });
+  };
   const count = draw.integer(5, 20);
   for (let index = 0; index < count; index++) {
-    add(draw.chance(0.4) ? "recall" : draw.pick(kinds), timeNs(), draw.integer(0, gpuCount - 1));
+    add(draw.chance(0.4) ? "recall" : draw.pick(kinds), timeNs(), engine());
   }
   // A lender that wants everything back again and again: what it lends earns nobody anything.
-  if (draw.chance(0.3)) {
-    const engine = draw.integer(0, gpuCount - 1);
-    const startNs = timeNs();
-    for (let index = 0; index < 20; index++) add("recall", startNs + index * 100e6, engine);
+  if (draw.chance(0.5)) {
+    const [lender, startNs] = [engine(), timeNs()];
+    for (let index = 0; index < 40; index++) add("recall", startNs + index * 100e6, lender);
   }
+  // Who needs others' memory and is forbidden it waits in vain.
+  demands.forEach((demand, index) => {
+    if (demand === "long" && draw.chance(0.5)) add("limit", 0, index);
+  });
   // At most one process dies, so that somebody is left to lend and to borrow.
-  if (draw.chance(0.6)) add("remove", timeNs(), draw.integer(0, gpuCount - 1));
+  if (draw.chance(0.6)) add("remove", timeNs(), engine());
   return faults.sort((a, b) => a.timeNs - b.timeNs);
 }

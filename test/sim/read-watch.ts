@@ -8,7 +8,8 @@
  * - a step reads only rows leased to the engine, under the epoch of the lease;
  * - a step reads no slot that a copy has not filled yet, and plans for every remote row it reads;
  * - a slice keeps its user while a step reads it or a copy writes into it;
- * - only sealed blocks are copied.
+ * - only sealed blocks are copied, and never over a slot that the step in flight writes;
+ * - a lender's activity is known while anything of it is held.
  */
 
 import { assert, engineId, sliceId } from "../../src/base/index.ts";
@@ -48,6 +49,8 @@ export class ReadWatch {
   readonly #reading = new Map<number, RowUse>();
   readonly #copies = new Map<number, PendingCopy>();
   readonly #unarrived = new Set<number>();
+  /** Slots that the step in flight fills, and until when. */
+  readonly #writing = new Map<number, number>();
 
   constructor(index: number, pool: Pool, engineOf: () => Engine) {
     this.#index = index;
@@ -67,7 +70,7 @@ export class ReadWatch {
     return {
       submit: (request, nowNs) => {
         inner.submit(request, nowNs);
-        this.#beginCopy(request);
+        this.#beginCopy(request, nowNs);
       },
       poll: (nowNs) => {
         const id = inner.poll(nowNs);
@@ -91,7 +94,12 @@ export class ReadWatch {
     const { batch } = scheduler;
     for (let index = 0; index < batch.count; index++) {
       const sequence = batch.rows[index]!;
-      if (sequence >= 0) this.#checkBlocks(sequence, work);
+      if (sequence < 0) continue;
+      this.#checkBlocks(sequence, work);
+      const firstBlock = Math.floor(batch.pastTokens[index]! / kv.layout.blockTokens);
+      for (let block = firstBlock; block < kv.blockCount(sequence); block++) {
+        this.#writing.set(kv.handleOf(sequence, block), untilNs);
+      }
     }
   }
 
@@ -99,6 +107,9 @@ export class ReadWatch {
   pause(groupEndNs: number): void {
     this.interrupts++;
     for (const use of this.#reading.values()) use.untilNs = Math.min(use.untilNs, groupEndNs);
+    for (const [slot, untilNs] of this.#writing) {
+      this.#writing.set(slot, Math.min(untilNs, groupEndNs));
+    }
   }
 
   /** Called before tokens are given out: what was read was not somebody else's by then. */
@@ -120,6 +131,7 @@ export class ReadWatch {
       }
     }
     this.#reading.clear();
+    this.#writing.clear();
   }
 
   /** After every event. */
@@ -131,12 +143,26 @@ export class ReadWatch {
         () => `watch: engine ${this.#index} reads row ${row} until ${use.untilNs}, gone at ${nowNs}`,
       );
     }
+    this.#checkLenders();
     for (const { targetRow, epoch } of this.#copies.values()) {
       if (this.#isHost(targetRow) || isGone(this.#pool.ownerOf(sliceId(targetRow)))) continue;
       assert(
         this.#pool.epochOf(sliceId(targetRow)) === epoch,
         () => `watch: engine ${this.#index} copies into row ${targetRow}, which is not its own`,
       );
+    }
+  }
+
+  /** What the engine believes of its lenders, once it has read all that it was told. */
+  #checkLenders(): void {
+    if (this.#pool.hasEvents(engineId(this.#index))) return;
+    const { kv, arena } = this.#engineOf();
+    for (let lender = 0; lender < arena.isLenderRunning.length; lender++) {
+      if (lender === this.#index || kv.slices.heldRows[lender + 1] === 0) continue;
+      const isRunning = this.#pool.isRunning(engineId(lender));
+      const believed = arena.isLenderRunning[lender] === 1;
+      const text = (): string => `watch: engine ${this.#index} is wrong on what ${lender} does`;
+      assert(isRunning === believed, text);
     }
   }
 
@@ -171,7 +197,7 @@ export class ReadWatch {
     return epoch;
   }
 
-  #beginCopy(request: CopyRequest): void {
+  #beginCopy(request: CopyRequest, nowNs: number): void {
     const { kv, scheduler } = this.#engineOf();
     const move = kv.moves.get(request.id)!;
     const tokens = scheduler.sequences.computedTokens[move.sequence]!;
@@ -183,7 +209,11 @@ export class ReadWatch {
     const { targetRow, targetHandles } = move;
     const epoch = this.#isHost(targetRow) ? 0 : this.#pool.epochOf(sliceId(targetRow));
     this.#copies.set(request.id, { targetRow, epoch, targetHandles });
-    for (const handle of targetHandles) this.#unarrived.add(handle);
+    for (const handle of targetHandles) {
+      const text = (): string => `watch: move ${request.id} goes to slot ${handle}, being written`;
+      assert(!(this.#writing.get(handle)! > nowNs), text);
+      this.#unarrived.add(handle);
+    }
   }
 
   #endCopy(id: number): void {

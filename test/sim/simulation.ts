@@ -6,7 +6,7 @@
  * nothing may be left over.
  */
 
-import { assert, engineId, sliceId } from "../../src/base/index.ts";
+import { assert, engineId } from "../../src/base/index.ts";
 import { LADDER_RUNGS, type CopyEngine, type StepRunner } from "../../src/engine/index.ts";
 import { RowState } from "../../src/kvcache/index.ts";
 import type { Pool } from "../../src/pool/index.ts";
@@ -14,6 +14,7 @@ import { buildCluster, Digest, type Cluster } from "../../src/sim/index.ts";
 import { FaultInjector } from "./fault-injector.ts";
 import type { RandomRun } from "./random-scenario.ts";
 import { ReadWatch } from "./read-watch.ts";
+import { RecallWatch } from "./recall-watch.ts";
 import { RequestWatch } from "./request-watch.ts";
 
 /** A fault of EMA itself, put in on purpose. Wraps lie between the engine and the watchers. */
@@ -40,6 +41,7 @@ export function runSimulation(run: RandomRun, bug: PlantedBug = {}): Outcome {
   const { scenario, admission, seed } = run;
   const digest = new Digest();
   const watches: ReadWatch[] = [];
+  let recalls: RecallWatch | null = null;
   let members: Cluster["members"] = [];
   const cluster = buildCluster(scenario, scenario.systems[0]!, seed, admission, digest, {
     headTimeoutNs: HEAD_TIMEOUT_NS,
@@ -48,6 +50,7 @@ export function runSimulation(run: RandomRun, bug: PlantedBug = {}): Outcome {
         watches.push(new ReadWatch(index, pool, () => members[index]!.engine));
       });
       watchGrants(pool, watches);
+      recalls = new RecallWatch(pool, scenario.engines.length);
       return bug.pool?.(pool) ?? pool;
     },
     runner: (inner, index) => {
@@ -71,6 +74,7 @@ export function runSimulation(run: RandomRun, bug: PlantedBug = {}): Outcome {
     checkUsers(cluster);
     watches.forEach((watch, index) => isGone(index) || watch.check(cluster.nowNs, isGone));
     requests.check();
+    recalls!.check(cluster.nowNs);
   }
   checkDrained(cluster, watches);
   requests.checkEnded();
@@ -156,13 +160,4 @@ function countAll(
     add("prefetch miss", counters.prefetchMisses);
   });
   return counts;
-}
-
-/** @returns the borrower of a slice by the tables of the engines, or -1. */
-export function userOf(cluster: Cluster, slice: number): number {
-  return cluster.members.findIndex(
-    ({ engine }, index) =>
-      cluster.pool.ownerOf(sliceId(slice)) !== index &&
-      engine.kv.slices.state[slice] !== RowState.Absent,
-  );
 }
