@@ -11,7 +11,12 @@
 
 import { Prng } from "../src/base/index.ts";
 import { readScenario, systemsByName, type SystemSettings } from "../src/scenario/index.ts";
-import { ADMISSION_SETTINGS, simulate, type EngineRecord, type RunRecord } from "../src/sim/index.ts";
+import {
+  ADMISSION_SETTINGS,
+  simulate,
+  type EngineRecord,
+  type RunRecord,
+} from "../src/sim/index.ts";
 
 const SCENARIOS = [
   "paper-a100-40",
@@ -50,7 +55,8 @@ function report(name: string, seeds: number): void {
     });
     const waits = runs.flatMap((record) => record.recalls);
     const demand = waits.filter((recall) => recall.kind === "demand").length;
-    if (waits.length > 0) console.log(`    recalls ${waits.length - demand} refill, ${demand} demand`);
+    const refill = waits.length - demand;
+    if (waits.length > 0) console.log(`    recalls ${refill} refill, ${demand} demand`);
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * A batch as a cost model wants to see it that prices a step's attention as a whole.
  *
- * Filled by step-cost.ts, once a step and only for such models: it walks the batch, which models that
- * add up parts do not need. Sequences with one query token count as decodes, as in Batch.
+ * Filled by step-cost.ts, once a step and only for such models: it walks the batch, which models
+ * that add up parts do not need. Sequences with one query token count as decodes, as in Batch.
  */
 
 import type { AttentionShape } from "../hardware/index.ts";

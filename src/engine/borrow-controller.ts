@@ -186,7 +186,8 @@ export class BorrowController {
   #bestSlices(slicesMax: number): BestSlices {
     const { layout } = this.#kv;
     const sequences = Math.max(1, this.#scheduler.sequences.count);
-    const meanBlocks = (this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks) / sequences;
+    const { usedBlocks, claimedBlocks } = this.#scheduler.claims;
+    const meanBlocks = (usedBlocks + claimedBlocks) / sequences;
     const growth = (this.#options.growthShare * this.#scheduler.claims.growthBlocks) / sequences;
     const sequenceBlocks = Math.max(1, meanBlocks + growth);
     const tokensOf = (count: number): number => count * meanBlocks * layout.blockTokens;
@@ -249,7 +250,7 @@ export class BorrowController {
     for (let source = 1; source <= this.#options.engineCount; source++) {
       if (this.#arena.isLenderRunning[source - 1] === 0) continue;
       if (this.#pool.idleSlices(engineId(source - 1)) === 0) continue;
-      const room = this.#residency.sharedRows(source) - this.#kv.slices.heldRows[source]!;
+      const room = this.#residency.places.sharedRows(source) - this.#kv.slices.heldRows[source]!;
       slices += Math.max(0, room);
     }
     return slices;

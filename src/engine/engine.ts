@@ -1,9 +1,9 @@
 /**
  * One engine: its tick is the path of a token, in order.
  *
- * Called by a driver loop (the simulator's cluster, the daemon's loop): submit requests, tick at the
- * time it asked for, read nextDueNs. It is synchronous and deterministic; time is given to it. It
- * does not know whether its runner and copy engine compute, emulate or only cost.
+ * Called by a driver loop (the simulator's cluster, the daemon's loop): submit requests, tick at
+ * the time it asked for, read nextDueNs. It is synchronous and deterministic; time is given to it.
+ * It does not know whether its runner and copy engine compute, emulate or only cost.
  *
  *     pool events -> copies -> runner -> update -> recalls -> links -> schedule -> plan -> submit
  *

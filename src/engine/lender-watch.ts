@@ -2,8 +2,9 @@
  * What a borrower does when its lenders begin or cease to run steps.
  *
  * Called by the engine when a lender's activity changed, and before steps while any lender runs. A
- * running lender is read at its share only, so what the share cannot carry within a step moves away:
- * home, or to lenders that do not run; meanwhile the sequences that have blocks there are left out.
+ * running lender is read at its share only, so what the share cannot carry within a step moves
+ * away: home, or to lenders that do not run; meanwhile the sequences that have blocks there are
+ * left out.
  */
 
 import { NS_PER_SECOND, type EngineId } from "../base/index.ts";
@@ -37,13 +38,13 @@ export class LenderWatch {
   /** Brings rates up to date and moves off lenders that run. */
   follow(localStepNs: number, nowNs: number): void {
     const { rates, arena, residency } = this.#parts;
-    rates.refresh(arena, residency.leaving);
+    rates.refresh(arena, residency.places.leaving);
     this.#followCalm(nowNs);
     if (!rates.isConstrained) return;
     for (let source = 1; source < arena.hostSource; source++) {
       if (arena.isLenderRunning[source - 1] === 1) this.#leave(source, localStepNs, nowNs);
     }
-    rates.refresh(arena, residency.leaving);
+    rates.refresh(arena, residency.places.leaving);
   }
 
   /**
@@ -92,7 +93,7 @@ export class LenderWatch {
       const isRunning = arena.isLenderRunning[source - 1]!;
       this.#runningShare[source]! += weight * (isRunning - this.#runningShare[source]!);
       const isCalm = isRunning === 0 && this.#runningShare[source]! < CALM_SHARE;
-      residency.isCalm[source] = isCalm ? 1 : 0;
+      residency.places.isCalm[source] = isCalm ? 1 : 0;
     }
   }
 
@@ -104,10 +105,10 @@ export class LenderWatch {
     const { rates, kv, residency, ladder } = this.#parts;
     const { blockBytes } = kv.layout;
     const keep = SHARE_USED * (rates.pacedBytesPerSecond(source) / 1e9) * localStepNs;
-    residency.sharedBytes[source] = keep;
+    residency.places.sharedBytes[source] = keep;
     if (kv.slices.heldRows[source] === 0) return;
     const calmSlices = this.#obtainableCalm();
-    const surplus = kv.slices.heldRows[source]! - residency.sharedRows(source);
+    const surplus = kv.slices.heldRows[source]! - residency.places.sharedRows(source);
     const spare = calmSlices > 0 ? kv.slices.emptyRows[source]! : surplus;
     if (spare > 0) ladder.returnEmpty((source - 1) as EngineId, spare, nowNs);
     if (residency.stayingBlocks(source) === 0 || this.#options.lenderShare === 0) return;
@@ -124,7 +125,8 @@ export class LenderWatch {
     const { arena, residency } = this.#parts;
     let slices = 0;
     for (let source = 1; source < arena.hostSource; source++) {
-      if (residency.isCalm[source] === 1) slices += this.#pool.idleSlices((source - 1) as EngineId);
+      if (residency.places.isCalm[source] === 0) continue;
+      slices += this.#pool.idleSlices((source - 1) as EngineId);
     }
     return slices;
   }
@@ -132,7 +134,7 @@ export class LenderWatch {
   /** Asks for slices of lenders that do not run, for blocks that must leave a source. */
   #borrowFor(blocks: number, source: number, nowNs: number): void {
     const { arena, residency, kv } = this.#parts;
-    const homeless = blocks - residency.refugeBlocks(source);
+    const homeless = blocks - residency.places.refugeBlocks(source);
     const room = this.#options.borrowLimitSlices - arena.borrowedSlices;
     const wanted = Math.min(room, Math.ceil(homeless / kv.layout.blocksPerSlice));
     if (wanted <= 0 || this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders === 0) return;

@@ -2,8 +2,8 @@
  * How fast each source may be read now: the path's speed, or the lender's share while it runs.
  *
  * Owned by the engine, read by rotation, planner and runner. A lender that runs steps loses at most
- * `lenderShare` of its achieved HBM bandwidth to all its borrowers together; while this engine moves
- * blocks off it, the moves have that share and steps do not read it.
+ * `lenderShare` of its achieved HBM bandwidth to all its borrowers together; while this engine
+ * moves blocks off it, the moves have that share and steps do not read it.
  */
 
 import type { Arena } from "../kvcache/index.ts";

@@ -1,9 +1,9 @@
 /**
  * How fast borrowed slices can be read together, from where the pool would place them.
  *
- * Called by the borrow controller for each amount it considers. On a switch every path is as fast as
- * the port and the answer is the port's speed; in a mesh or over links of a user's own a few slices
- * behind one slow path can hold up a whole step.
+ * Called by the borrow controller for each amount it considers. On a switch every path is as fast
+ * as the port and the answer is the port's speed; in a mesh or over links of a user's own a few
+ * slices behind one slow path can hold up a whole step.
  *
  * A step waits for the source that needs longest. Slices are placed as the pool does it: fastest
  * path first, and among equally fast lenders the one with the fewest.

@@ -115,7 +115,9 @@ export class RecallLadder {
     }
   }
 
-  /** REFILL: moves blocks out, slices of parked sequences first, then those with the least in them. */
+  /**
+   * REFILL: moves blocks out, slices of parked sequences first, then those with the least in them.
+   */
   #moveOut(lender: EngineId, nowNs: number): void {
     while (this.#arena.owedRows(lender, "refill") > 0) {
       const row = this.#leastRow(lender, true) ?? this.#leastRow(lender, false);
@@ -138,7 +140,7 @@ export class RecallLadder {
       const block = this.#kv.slices.slotIndex[handle]!;
       const [first, count] = this.#kv.findMovable(owner, source, block, this.#runLength(handle));
       if (count === 0 || first !== block) continue;
-      const target = this.#residency.refuge(source, true);
+      const target = this.#residency.places.refuge(source, true);
       if (target < 0) return rung;
       const isParked = this.#scheduler.sequences.isParked[owner] === 1;
       const reason: MoveReason =
@@ -235,7 +237,9 @@ export class RecallLadder {
     return best;
   }
 
-  /** @returns live blocks of the row; -1 if only parked ones were asked for and others are there. */
+  /**
+   * @returns live blocks of the row; -1 if only parked ones were asked for and others are there.
+   */
   #liveBlocks(row: number, isParkedOnly = false): number {
     const { blocksPerSlice } = this.#kv.layout;
     let live = 0;

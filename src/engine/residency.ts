@@ -2,10 +2,11 @@
  * Where sealed blocks lie, and the moves that change it.
  *
  * Called by the engine: make local room for what comes next, leave lenders that began to run, bring
- * back what went to the host. The recall ladder uses it to find refuge for blocks of a slice that is
- * recalled. It decides places by source; it does not know tokens or leases.
+ * back what went to the host. The recall ladder uses it to find refuge for blocks of a slice that
+ * is recalled. It decides places by source; it does not know tokens or leases.
  *
- * Moves end at step boundaries only (`settle`), so a table never changes under a step that reads it.
+ * Moves end at step boundaries only (`settle`), so a table never changes under a step that reads
+ * it.
  *
  * Invariant: outgoing blocks = blocks of not orphaned moves that leave the engine's own device.
  */
@@ -20,19 +21,13 @@ import {
 } from "../kvcache/index.ts";
 import type { Scheduler, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
+import { Places } from "./places.ts";
 import type { CopyEngine } from "./ports.ts";
 
 export class Residency {
   /** Local blocks that moves under way will free. */
   outgoingBlocks = 0;
-  /** Local blocks kept free from refugees: the next steps' growth. */
-  localReserveBlocks = 0;
-  /** (sources) moves under way that leave a source. */
-  readonly leaving: Int32Array;
-  /** (sources) bytes that a running lender's share carries in a step; Infinity: not paced. */
-  readonly sharedBytes: Float64Array;
-  /** (sources) 1 for lenders that have hardly run lately; set by the lender watch. */
-  readonly isCalm: Uint8Array;
+  readonly places: Places;
 
   readonly #kv: KvCache;
   readonly #arena: Arena;
@@ -53,9 +48,7 @@ export class Residency {
     this.#copies = copies;
     this.#sequences = sequences;
     this.#counters = counters;
-    this.leaving = new Int32Array(kv.sourceCount);
-    this.isCalm = new Uint8Array(kv.sourceCount);
-    this.sharedBytes = new Float64Array(kv.sourceCount).fill(Infinity);
+    this.places = new Places(kv, arena);
   }
 
   get hasEndedMoves(): boolean {
@@ -74,23 +67,18 @@ export class Residency {
     for (const id of this.#ended) {
       const move = this.#kv.moves.get(id);
       assert(move !== undefined, `residency: move ${id} is unknown`);
-      this.leaving[move.sourceSource]!--;
+      this.places.leaving[move.sourceSource]!--;
       if (move.sourceSource === LOCAL_SOURCE) this.outgoingBlocks -= move.blockCount;
       this.#kv.completeMove(id);
     }
     this.#ended.length = 0;
   }
 
-  /** Slices of a running lender that are worth holding. */
-  sharedRows(source: number): number {
-    return Math.floor(this.sharedBytes[source]! / this.#kv.layout.sliceBytes);
-  }
-
   /** Room for the next steps' growth and the next chunk: sealed blocks move out for them. */
   prepareRoom(scheduler: Scheduler, maxBatchTokens: number, nowNs: number): void {
     const { blockTokens } = this.#kv.layout;
     const growth = Math.ceil((2 * scheduler.sequences.count) / blockTokens) + 2;
-    this.localReserveBlocks = growth;
+    this.places.localReserveBlocks = growth;
     let chunk = scheduler.claims.claimedBlocks;
     if (scheduler.waiting.size > 0) {
       chunk = Math.max(chunk, scheduler.waiting.tokensAt(0) / blockTokens + 1);
@@ -98,11 +86,13 @@ export class Residency {
     this.makeLocalRoom(growth + Math.min(maxBatchTokens / blockTokens, Math.ceil(chunk)), nowNs);
   }
 
-  /** Moves sealed blocks out to borrowed slices until `blocks` local ones are free or on the way. */
+  /**
+   * Moves sealed blocks out to borrowed slices until `blocks` local ones are free or on the way.
+   */
   makeLocalRoom(blocks: number, nowNs: number): void {
     const { slices } = this.#kv;
     while (slices.freeBlocks[LOCAL_SOURCE]! + this.outgoingBlocks < blocks) {
-      const target = this.#outwardSource();
+      const target = this.places.outward();
       if (target < 0) return;
       const row = this.#bestOutward();
       if (row < 0 || !this.#moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs)) return;
@@ -123,7 +113,7 @@ export class Residency {
       const block = slices.slotIndex[handle]!;
       const [first, count] = this.#kv.findMovable(owner, LOCAL_SOURCE, block, 1);
       if (count === 0 || first !== block) continue;
-      const target = this.#outwardSource();
+      const target = this.places.outward();
       if (target < 0) return;
       this.moveBlocks(owner, block, 1, target, "out", false, nowNs);
     }
@@ -135,12 +125,12 @@ export class Residency {
    */
   evacuate(source: number, keepBytes: number, nowNs: number): void {
     const keepBlocks = Math.max(0, Math.floor(keepBytes / this.#kv.layout.blockBytes));
-    this.#moveAway(source, keepBlocks, () => this.refuge(source, false), nowNs);
+    this.#moveAway(source, keepBlocks, () => this.places.refuge(source, false), nowNs);
   }
 
   /** Moves what it can to lenders that have been calm for a while. */
   evacuateToCalm(source: number, nowNs: number): void {
-    this.#moveAway(source, 0, () => this.#calmSource(source), nowNs);
+    this.#moveAway(source, 0, () => this.places.calm(source), nowNs);
   }
 
   #moveAway(source: number, keepBlocks: number, target: () => number, nowNs: number): void {
@@ -159,26 +149,6 @@ export class Residency {
     }
   }
 
-  #calmSource(source: number): number {
-    const { freeBlocks } = this.#kv.slices;
-    let best = -1;
-    for (let other = 1; other < this.#arena.hostSource; other++) {
-      if (other === source || freeBlocks[other] === 0 || this.isCalm[other] === 0) continue;
-      if (best < 0 || freeBlocks[other]! > freeBlocks[best]!) best = other;
-    }
-    return best;
-  }
-
-  /** Blocks that could leave `source` right now without a new lease. */
-  refugeBlocks(source: number): number {
-    const { slices } = this.#kv;
-    let free = Math.max(0, slices.freeBlocks[LOCAL_SOURCE]! - this.localReserveBlocks);
-    for (let other = 1; other < this.#arena.hostSource; other++) {
-      if (other !== source && !this.#isBusy(other)) free += slices.freeBlocks[other]!;
-    }
-    return free;
-  }
-
   /** Blocks of a source that no move takes away yet. */
   stayingBlocks(source: number): number {
     return this.#kv.usedBlocks(source) - this.#leavingBlocks(source);
@@ -193,28 +163,13 @@ export class Residency {
       const row = order[index]!;
       let blocks = this.#kv.blocksAt(row, host);
       if (blocks === 0) continue;
-      const free = this.#kv.slices.freeBlocks[LOCAL_SOURCE]! - this.localReserveBlocks;
-      if (free < blocks) return;
+      if (this.places.homeBlocks() < blocks) return;
       while (blocks > 0) {
         const moved = this.#moveRun(row, host, LOCAL_SOURCE, "back", true, nowNs);
         if (moved === 0) return;
         blocks -= moved;
       }
     }
-  }
-
-  /** @returns a source that can take blocks which leave `source`, nearest first; -1 when none can. */
-  refuge(source: number, isHostAllowed: boolean): number {
-    const { slices } = this.#kv;
-    const home = slices.freeBlocks[LOCAL_SOURCE]! - this.localReserveBlocks;
-    if (source !== LOCAL_SOURCE && home > 0) return LOCAL_SOURCE;
-    let best = -1;
-    for (let other = 1; other < this.#arena.hostSource; other++) {
-      if (other === source || slices.freeBlocks[other] === 0 || this.#isBusy(other)) continue;
-      if (best < 0 || slices.freeBlocks[other]! > slices.freeBlocks[best]!) best = other;
-    }
-    if (best >= 0 || !isHostAllowed) return best;
-    return slices.freeBlocks[this.#arena.hostSource]! > 0 ? this.#arena.hostSource : -1;
   }
 
   /** Starts one move of a run of blocks of a sequence. @returns blocks that move. */
@@ -229,11 +184,11 @@ export class Residency {
   ): number {
     const { slices, layout } = this.#kv;
     const isWhole = count >= layout.blocksPerSlice && slices.emptyRow(target) >= 0;
-    const targetRow = isWhole ? slices.emptyRow(target) : this.#sharedRow(target);
+    const targetRow = isWhole ? slices.emptyRow(target) : slices.fullestRow(target);
     if (targetRow < 0) return 0;
     const taken = Math.min(count, layout.blocksPerSlice - slices.used[targetRow]!);
     const move = this.#kv.beginMove(sequence, firstBlock, taken, targetRow, reason);
-    this.leaving[move.sourceSource]!++;
+    this.places.leaving[move.sourceSource]!++;
     if (move.sourceSource === LOCAL_SOURCE) this.outgoingBlocks += taken;
     this.#counters.movedBytes += move.bytes;
     const { id, bytes, copies, sourceSource } = move;
@@ -254,36 +209,6 @@ export class Residency {
     return count === 0 ? 0 : this.moveBlocks(row, first, count, target, reason, isExempt, nowNs);
   }
 
-  /** A partly filled row of the source, else an empty one. */
-  #sharedRow(source: number): number {
-    return this.#kv.slices.fullestRow(source);
-  }
-
-  #isBusy(source: number): boolean {
-    return this.#arena.isLenderRunning[source - 1] === 1 && this.sharedBytes[source]! < Infinity;
-  }
-
-  /** The source with the least to read among those with room; running ones within their budget. */
-  #outwardSource(): number {
-    const { slices, layout } = this.#kv;
-    let best = -1;
-    for (let source = 1; source < this.#arena.hostSource; source++) {
-      if (slices.freeBlocks[source]! <= 0) continue;
-      if (this.#isBusy(source)) {
-        const next = (slices.usedBlocks[source]! + layout.blocksPerSlice) * layout.blockBytes;
-        if (next > this.sharedBytes[source]! || this.leaving[source]! > 0) continue;
-      }
-      if (best < 0 || this.#isBetterOutward(source, best)) best = source;
-    }
-    return best;
-  }
-
-  /** Lenders that do not run come first, then those with less of this engine's blocks. */
-  #isBetterOutward(source: number, best: number): boolean {
-    if (this.#isBusy(source) !== this.#isBusy(best)) return this.#isBusy(best);
-    return this.#kv.slices.usedBlocks[source]! < this.#kv.slices.usedBlocks[best]!;
-  }
-
   /** The sequence with the most sealed local blocks that nothing moves yet. */
   #bestOutward(): number {
     const { order, count, isParked } = this.#sequences;
@@ -302,7 +227,7 @@ export class Residency {
   }
 
   #leavingBlocks(source: number): number {
-    if (this.leaving[source] === 0) return 0;
+    if (this.places.leaving[source] === 0) return 0;
     let blocks = 0;
     for (const move of this.#kv.moves.values()) {
       if (move.sourceSource === source && !move.isOrphaned) blocks += move.blockCount;

@@ -1,8 +1,8 @@
 /**
  * The step in flight: what it computes, what it reads remotely, until when a slice is being read.
  *
- * Owned by the engine. It prices the batch, plans its remote reads, hands it to the runner, and lays
- * the rest anew when a recall or a lender's change of pace interrupts it.
+ * Owned by the engine. It prices the batch, plans its remote reads, hands it to the runner, and
+ * lays the rest anew when a recall or a lender's change of pace interrupts it.
  *
  *     IDLE --submit--> FLYING --hasEnded--> IDLE
  *                       |  ^
@@ -35,7 +35,9 @@ export class StepFlight {
   #endNs = 0;
   /** While paused: when the group in flight ends. */
   #pausedUntilNs = -1;
-  /** When the group ends that was in flight at the last interrupt: until then it reads as it did. */
+  /**
+   * When the group ends that was in flight at the last interrupt: until then it reads as it did.
+   */
   #groupEndNs = 0;
   /** Staged bytes of one layer as last submitted, and of sequences that have left since. */
   #stagedBytes = 0;

@@ -1,8 +1,9 @@
 /**
- * Turns what a step reads into a plan: what is staged, what is read in place, how large the ring is.
+ * Turns what a step reads into a plan: what is staged, what is read in place, how large the ring
+ * is.
  *
- * Called by the engine before each step and by the borrow controller for steps it imagines. Planning
- * costs what changed: with the same read set, rates and compute the last choice stands.
+ * Called by the engine before each step and by the borrow controller for steps it imagines.
+ * Planning costs what changed: with the same read set, rates and compute the last choice stands.
  *
  * The ring is made of own slices. It grows when an empty slice is there; until then what the ring
  * cannot hold is read in place.
@@ -236,7 +237,9 @@ export class StepPlanner {
     return best;
   }
 
-  /** Grows or shrinks the ring towards what is needed. @returns staged bytes per layer it can hold. */
+  /**
+   * Grows or shrinks the ring towards what is needed. @returns staged bytes per layer it can hold.
+   */
   #fitRing(stagedBytesPerLayer: number): number {
     const { slices, layout } = this.#kv;
     const needed = Math.ceil(ringBytes(this.groupLayers, stagedBytesPerLayer) / layout.sliceBytes);

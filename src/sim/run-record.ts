@@ -1,8 +1,8 @@
 /**
  * What one simulated run of one system leaves behind: raw columns, no statistics.
  *
- * Written by the cluster, read by statistics.ts (compare's JSON) and by the report. It does not know
- * percentiles, ratios or how any of it is shown.
+ * Written by the cluster, read by statistics.ts (compare's JSON) and by the report. It does not
+ * know percentiles, ratios or how any of it is shown.
  */
 
 import type { RecallKind, RefusalReason } from "../pool/index.ts";

@@ -1,11 +1,11 @@
 /**
  * What engines do to each other's memory while they run: one register a GPU.
  *
- * Written by costed runners and copy engines, read when a step is costed. It does not know slices or
- * sequences, only bytes a second.
+ * Written by costed runners and copy engines, read when a step is costed. It does not know slices
+ * or sequences, only bytes a second.
  *
- * Two models of what reads of others cost a memory-bound step (no public measurement decides between
- * them, so results name theirs). With B achieved, P peak bandwidth and b read by others:
+ * Two models of what reads of others cost a memory-bound step (no public measurement decides
+ * between them, so results name theirs). With B achieved, P peak bandwidth and b read by others:
  *
  *     subtractive   B / (B - b)              what others read is taken away
  *     ceiling       max(1, (B + b) / 0.92 P) both may reach 92 % of the peak together
@@ -15,7 +15,7 @@ import { assert } from "../base/index.ts";
 import type { Topology } from "../hardware/index.ts";
 import type { Interference } from "../scenario/index.ts";
 
-/** The sum that reads of both may reach: FIELD section 2 gives 90 to 93 % of peak. */
+/** The sum that reads of both may reach: published kernels leave 90 to 93 % of peak to all. */
 const CEILING_SHARE = 0.92;
 
 export class ServerLoad {
@@ -81,9 +81,9 @@ export class ServerLoad {
   }
 
   /**
-   * @returns the factor (>= 1) on memory-bound time of a step that begins now on this GPU. Borrowers
-   * keep to the lender's share within one chunk of the step's start, so no more than the share
-   * counts; copies that the lender asked for itself come on top.
+   * @returns the factor (>= 1) on memory-bound time of a step that begins now on this GPU.
+   * Borrowers keep to the lender's share within one chunk of the step's start, so no more than the
+   * share counts; copies that the lender asked for itself come on top.
    */
   slowdown(gpu: number): number {
     const { hbmBytesPerSecond, hbmPeakBytesPerSecond } = this.#topology.gpus[gpu]!;
@@ -102,7 +102,8 @@ export class ServerLoad {
 
   #copies(rates: Float64Array, gpu: number): number {
     let sum = 0;
-    for (let mover = 0; mover < this.#gpuCount; mover++) sum += rates[gpu * this.#gpuCount + mover]!;
+    const first = gpu * this.#gpuCount;
+    for (let mover = 0; mover < this.#gpuCount; mover++) sum += rates[first + mover]!;
     return sum;
   }
 }

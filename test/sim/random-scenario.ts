@@ -2,8 +2,9 @@
  * From a family and a seed, a small server with its workloads, settings and faults.
  *
  * Used by the whole-system simulations. GPUs and models are invented and tiny, so that thousands of
- * steps with every check take a second; ratios of link to memory, of memory to prompts and of bursts
- * to quiet times are drawn as widely as real ones vary. A family leans towards what it is to provoke.
+ * steps with every check take a second; ratios of link to memory, of memory to prompts and of
+ * bursts to quiet times are drawn as widely as real ones vary. A family leans towards what it is to
+ * provoke.
  */
 
 import { Prng } from "../../src/base/index.ts";

@@ -1,8 +1,8 @@
 /**
  * Watches that recalls are answered: a lender gets back what it asked for, in finite time.
  *
- * Listens on the pool's commands and events beside it. A lost recall leaves no trace in any sum; what
- * it leaves is a lender that waits while its slices lie elsewhere.
+ * Listens on the pool's commands and events beside it. A lost recall leaves no trace in any sum;
+ * what it leaves is a lender that waits while its slices lie elsewhere.
  */
 
 import { assert, engineId } from "../../src/base/index.ts";
