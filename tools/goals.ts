@@ -1,19 +1,21 @@
 /**
  * Prints how the committed scenarios stand against their goals: borrower and lenders, paired.
  *
- * Run by hand (`npx tsx tools/goals.ts [scenario...] [--seeds N]`); README and docs/EXPERIMENTS.md
- * quote it. It knows the scenarios' goals and nothing of how memory is lent. Each system runs with
- * the admission setting that is best by throughput, as in `ema compare`.
+ * Run by hand (`npx tsx tools/goals.ts [scenario...] [--seeds N] [--setting NAME]`); README and
+ * docs/EXPERIMENTS.md quote it. It knows the scenarios' goals and nothing of how memory is lent.
+ * Each system runs with the admission setting that is best by throughput, as in `ema compare`.
  *
  * TTFT p95 of lenders pools all seeds; its interval is a paired bootstrap over requests: the same
  * requests are drawn for both systems, 1,000 times, and the middle 99 % of the ratios is printed.
  */
 
+import { parseArgs } from "node:util";
 import { Prng } from "../src/base/index.ts";
 import { readScenario, systemsByName, type SystemSettings } from "../src/scenario/index.ts";
 import {
   ADMISSION_SETTINGS,
   simulate,
+  type AdmissionSetting,
   type EngineRecord,
   type RunRecord,
 } from "../src/sim/index.ts";
@@ -30,13 +32,18 @@ const SCENARIOS = [
 const DRAWS = 1000;
 
 function main(args: string[]): void {
-  const seedsAt = args.indexOf("--seeds");
-  const seeds = seedsAt >= 0 ? Number(args[seedsAt + 1]) : 5;
-  const names = args.filter((arg, at) => !arg.startsWith("--") && at !== seedsAt + 1);
-  for (const name of names.length > 0 ? names : SCENARIOS) report(name, seeds);
+  const { values, positionals } = parseArgs({
+    args,
+    options: { seeds: { type: "string", default: "5" }, setting: { type: "string" } },
+    allowPositionals: true,
+  });
+  const { setting } = values;
+  const settings = ADMISSION_SETTINGS.filter(({ name }) => (setting ?? name) === name);
+  const names = positionals.length > 0 ? positionals : SCENARIOS;
+  for (const name of names) report(name, Number(values.seeds), settings);
 }
 
-function report(name: string, seeds: number): void {
+function report(name: string, seeds: number, settings: readonly AdmissionSetting[]): void {
   const scenario = readScenario(`scenarios/${name}.yaml`, { set: [], traces: [] });
   const [fixed, double, ema] = systemsByName(scenario, ["static", "double", "ema"]);
   const unpaced: SystemSettings = {
@@ -44,7 +51,7 @@ function report(name: string, seeds: number): void {
     name: "ema, lenderShare none",
     pool: { ...ema!.pool, lenderShare: null },
   };
-  const run = (system: SystemSettings): RunRecord[] => best(scenario, system, seeds);
+  const run = (system: SystemSettings): RunRecord[] => best(scenario, system, seeds, settings);
   const base = run(fixed!);
   const systems = [run(double!), run(ema!), run(unpaced)];
   console.log(`\n${name}, ${seeds} seeds`);
@@ -65,10 +72,11 @@ function best(
   scenario: ReturnType<typeof readScenario>,
   system: SystemSettings,
   seeds: number,
+  settings: readonly AdmissionSetting[],
 ): RunRecord[] {
   let most = -1;
   let chosen: RunRecord[] = [];
-  for (const setting of ADMISSION_SETTINGS) {
+  for (const setting of settings) {
     const runs: RunRecord[] = [];
     let tokens = 0;
     for (let seed = scenario.seed; seed < scenario.seed + seeds; seed++) {
