@@ -8,7 +8,7 @@
  * stderr; a system that cannot run the scenario ends with exit code 3, bad input with 2 (edge.ts).
  */
 
-import { accessSync, constants, writeFileSync } from "node:fs";
+import { accessSync, constants, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "commander";
 import { EmaError } from "../base/index.ts";
@@ -83,7 +83,7 @@ function run(path: string | undefined, options: RawOptions, simulator: Simulator
   const scenario = scenarioOf(path, options);
   const seeds = seedsOf(scenario, options);
   // Asked before the first run: nobody wants to hear of it after an hour.
-  if (options.report !== undefined) checkFolder(options.report);
+  if (options.report !== undefined) checkReportPath(options.report);
   for (const note of scenario.notes) process.stderr.write(`note: ${note}\n`);
   const result = compareWithProgress(scenario, seeds, simulator);
   if (result === null) return;
@@ -162,12 +162,15 @@ function seedsOf(scenario: Scenario, options: RawOptions): number[] {
   return Array.from({ length: count }, (_, index) => first + index);
 }
 
-function checkFolder(path: string): void {
+function checkReportPath(path: string): void {
+  let isFolder: boolean;
   try {
     accessSync(dirname(path), constants.W_OK);
+    isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
   } catch (cause) {
     throw unwritable(path, cause);
   }
+  if (isFolder) throw unwritable(path, new Error("it is a folder; expected a file"));
 }
 
 function writeReport(path: string, result: CompareResult): void {

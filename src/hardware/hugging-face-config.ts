@@ -236,6 +236,8 @@ function nameOf(file: string, config: Config): string {
 }
 
 function shorten(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  // JSON has no word for what 1e400 is read as.
+  const isNumber = typeof value === "number";
+  const text = isNumber ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > 40 ? `${text.slice(0, 37)}...` : text;
 }

@@ -71,7 +71,8 @@ export class Checker {
       const name = (this.valueAt(path.slice(0, index + 1)) as { name?: unknown } | null)?.name;
       return typeof name === "string" ? name : String(key);
     });
-    return `${this.#where(path)}: ${keys.join(".")}`;
+    // The root of a file has no key of its own.
+    return [this.#where(path), ...(keys.length === 0 ? [] : [keys.join(".")])].join(": ");
   }
 
   #shown(path: KeyPath): string {

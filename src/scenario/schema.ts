@@ -17,6 +17,8 @@ export const SYSTEM_BASES: readonly SystemBase[] = ["static", "double", "ema"];
 /** Simulated time is kept in nanoseconds below 2^53: 104 days. A million seconds is 11 days. */
 const SECONDS_MAX = 1e6;
 const TOKENS_MAX = 2 ** 31 - 1;
+/** The seeds of repeats, at most a thousand, count on from the first. */
+const SEED_MAX = Number.MAX_SAFE_INTEGER - 1000;
 
 const isFinite = (value: unknown): value is number => Number.isFinite(value);
 
@@ -34,12 +36,21 @@ const secondsFrom0 = number("seconds from 0 to 1e6", (s) => s >= 0 && s <= SECON
 const tokens = integer(1, TOKENS_MAX, "a whole number of tokens");
 const rate = number("requests a second, above 0, at most 1e6", (r) => r > 0 && r <= 1e6);
 
+const NAME = /^[\p{L}\p{N}][^\p{C}=]{0,63}$/u;
+
 /** Starts with a letter or digit, so that no key of an object's own making can be meant. */
 export const nameField = field("a name of 1 to 64 characters that starts with a letter or digit", (
   value,
 ) => {
-  const isName = typeof value === "string" && /^[\p{L}\p{N}][^\p{C}=]{0,63}$/u.test(value);
+  const isName = typeof value === "string" && NAME.test(value);
   return isName && !/^\d+$/.test(value) ? value : undefined;
+});
+/** Numbers too: a tenant is often a customer's number. */
+const tenantField = field("a name of 1 to 64 characters that starts with a letter or digit", (
+  value,
+) => {
+  const text = Number.isSafeInteger(value) && (value as number) >= 0 ? String(value) : value;
+  return typeof text === "string" && NAME.test(text) ? text : undefined;
 });
 export const textField = field("text", (value) =>
   typeof value === "string" && value !== "" ? value : undefined,
@@ -65,6 +76,12 @@ function readBytes(value: unknown): number | undefined {
 function readSize(value: unknown): number | undefined {
   const bytes = readBytes(value);
   return bytes === 0 ? undefined : bytes;
+}
+
+/** As a size, but a number may have a fraction: nobody counts the bytes of a second. */
+function readSpeed(value: unknown): number | undefined {
+  const isSpeed = isFinite(value) && value > 0 && value <= Number.MAX_SAFE_INTEGER;
+  return typeof value === "number" ? (isSpeed ? value : undefined) : readSize(value);
 }
 
 function readLenderShare(value: unknown): { share: number | null } | undefined {
@@ -119,8 +136,8 @@ export const SYSTEM = z.strictObject({
 
 export const SCENARIO = z.strictObject({
   name: nameField.optional(),
-  server: z.unknown(),
-  seed: integer(0, Number.MAX_SAFE_INTEGER, "a whole number").optional(),
+  server: z.unknown().optional(),
+  seed: integer(0, SEED_MAX, "a whole number").optional(),
   slo: z
     .strictObject({
       ttftSeconds: secondsAbove0.optional(),
@@ -136,7 +153,7 @@ export const ENGINE = z.strictObject({
   name: nameField,
   gpus: z.array(integer(0, 4095, "a GPU's index")).min(1),
   model: textField,
-  tenant: nameField.optional(),
+  tenant: tenantField.optional(),
   blockTokens: integer(1, 4096, "a whole number of tokens").optional(),
   maxBatchTokens: integer(1, 1 << 20, "a whole number of tokens").optional(),
   maxSequences: integer(1, 1 << 16, "a whole number of sequences").optional(),
@@ -150,7 +167,7 @@ export const SERVER = z.strictObject({
 export const LINK = z.strictObject({
   from: integer(0, 4095, "a GPU's index"),
   to: integer(0, 4095, "a GPU's index"),
-  bytesPerSecond: field("bytes a second above 0, like 276GB or 2.76e11", readSize),
+  bytesPerSecond: field("bytes a second above 0, like 276GB or 2.76e11", readSpeed),
   latencySeconds: number("seconds from 0 to 1", (s) => s >= 0 && s <= 1).optional(),
 });
 
@@ -166,7 +183,7 @@ export const POISSON = z.strictObject({
   rate,
   seconds: secondsAbove0,
   offsetSeconds: secondsFrom0.optional(),
-  lengths: z.unknown(),
+  lengths: z.unknown().optional(),
 });
 export const ON_OFF = z.strictObject({
   arrivals: z.literal("on-off"),
@@ -175,13 +192,13 @@ export const ON_OFF = z.strictObject({
   offSeconds: secondsFrom0,
   seconds: secondsAbove0,
   offsetSeconds: secondsFrom0.optional(),
-  lengths: z.unknown(),
+  lengths: z.unknown().optional(),
 });
 export const BACKLOG = z.strictObject({
   arrivals: z.literal("backlog"),
   requests: integer(1, 2_000_000, "a whole number of requests"),
   offsetSeconds: secondsFrom0.optional(),
-  lengths: z.unknown(),
+  lengths: z.unknown().optional(),
 });
 export const LIST = z.strictObject({
   arrivals: z.literal("list"),

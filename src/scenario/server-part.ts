@@ -6,6 +6,7 @@
 
 import { suggestNames } from "../base/index.ts";
 import {
+  findGpu,
   LINK_LATENCY_SECONDS,
   parseServer,
   topologyFrom,
@@ -57,6 +58,7 @@ function readServer(
 
 function readParts(checker: Checker, path: KeyPath, name: string): Topology {
   const server = checker.read(SERVER, path);
+  server.gpus.forEach((gpu, index) => checker.about([...path, "gpus", index], () => findGpu(gpu)));
   const links = readLinks(checker, [...path, "links"], server.links);
   return checker.about(path, () => {
     if (links !== null) return topologyFrom(name, server.gpus, links);

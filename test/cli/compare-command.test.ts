@@ -146,8 +146,10 @@ describe("bad input", () => {
 describe("an unwritable --report", () => {
   it("is found before anything runs", () => {
     const simulate = vi.fn<Simulator["simulate"]>(still.simulate);
-    const words = [scenarioFile, "--report", join(folder, "no", "out.html")];
-    expect(() => run(words, { ...still, simulate })).toThrow(/cannot be written/);
+    for (const path of [join(folder, "no", "out.html"), folder]) {
+      const words = [scenarioFile, "--report", path];
+      expect(() => run(words, { ...still, simulate })).toThrow(/cannot be written/);
+    }
     expect(simulate).not.toHaveBeenCalled();
   });
 });

@@ -166,6 +166,12 @@ describe("config.json that is none", () => {
     expectFault(() => readHuggingFaceConfig("a/b.json", text), "E_MODEL", /^a\/b\.json: /);
   });
 
+  it("shows a number that no double holds as what it is read as", () => {
+    const text = JSON.stringify(LLAMA).replace(/"hidden_size":\d+/, '"hidden_size":1e400');
+    const fault = (): unknown => readHuggingFaceConfig("m/config.json", text);
+    expectFault(fault, "E_MODEL", /hidden_size: .*found Infinity$/);
+  });
+
   it("says what does not fit together", () => {
     expectFault(() => read({ ...LLAMA, num_key_value_heads: 5 }), "E_MODEL", /divisor.*found 5/);
     expectFault(() => read({ ...LLAMA, hidden_size: 4097 }), "E_MODEL", /head_dim.*4097/);

@@ -78,8 +78,13 @@ describe("values", () => {
     ],
     [
       "seed: 1",
+      "seed: 9007199254740991",
+      "s.yaml:2: seed: expected a whole number from 0 to 9007199254739991, got 9007199254740991",
+    ],
+    [
+      "seed: 1",
       "seed: 1.5",
-      "s.yaml:2: seed: expected a whole number from 0 to 9007199254740991, got 1.5",
+      "s.yaml:2: seed: expected a whole number from 0 to 9007199254739991, got 1.5",
     ],
     [
       "prompt: 161",
@@ -194,13 +199,25 @@ describe("values", () => {
     expect(noSystems).toContain("systems: expected a list with items");
     expect(failure("server: 1xh100")).toContain("engines: expected a list, got nothing");
   });
+
+  it("what may take several forms says which when it is missing", () => {
+    expect(failure("engines: [{}]")).toBe(
+      "E_SCENARIO s.yaml:1: server: expected a short name (4xa100-40g), the path of a server.yaml " +
+        "or {gpus, links}",
+    );
+    expect(changed("lengths: alpaca", "")).toContain("workload.lengths: expected one of sharegpt,");
+  });
 });
 
 describe("names and places", () => {
   it.each([
     ["4xa100-40g", "4xa100-40", 'E_SERVER s.yaml:1: server: unknown server "4xa100-40"'],
     ["4xa100-40g", "[h100]", "E_SCENARIO s.yaml:1: server: expected a short name (4xa100-40g)"],
-    ["4xa100-40g", "{ gpus: [h100, h10] }", "E_GPU s.yaml:1: server: "],
+    [
+      "4xa100-40g",
+      "{ gpus: [h100, h10] }",
+      'E_GPU s.yaml:1: server.gpus.1: unknown GPU "h10"; did you mean h100',
+    ],
     [
       "model: OPT-13B",
       "model: OPT-31B",

@@ -80,7 +80,7 @@ describe("--set", () => {
     ["seed=-1", "E_SCENARIO --set seed=-1: seed: expected a whole number"],
     [
       "seed=",
-      "E_SCENARIO --set seed=: seed: expected a whole number from 0 to 9007199254740991, got " +
+      "E_SCENARIO --set seed=: seed: expected a whole number from 0 to 9007199254739991, got " +
         "nothing",
     ],
     ["seed", "E_ARGUMENT --set seed: expected path=value, like engines.chat.workload.rate=3"],

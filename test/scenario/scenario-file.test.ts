@@ -39,6 +39,8 @@ describe("the example", () => {
     expect(scenario.systems[3]!.pool).toEqual({ ...scenario.pool, borrowLimit: { kind: "none" } });
     const [chat, code, replay] = scenario.engines;
     expect(chat).toMatchObject({ name: "chat", gpuIndex: 0, tenant: "a", isGenerated: true });
+    const numbered = EXAMPLE.replace("tenant: a", "tenant: 17");
+    expect(read(numbered, { traces: [trace] }).engines[0]!.tenant).toBe("17");
     expect(chat).toMatchObject({ meanPromptTokens: 161, meanOutputTokens: 338 });
     expect(code).toMatchObject({ meanPromptTokens: 19, meanOutputTokens: 58, isGenerated: true });
     expect(replay).toMatchObject({ gpuIndex: 2, tenant: "c", isGenerated: false });
@@ -244,6 +246,9 @@ describe("server", () => {
     const { topology } = read(text("machines/two.yaml"));
     expect(topology).toMatchObject({ name: "machines/two.yaml", wiring: "custom" });
     expect(pathBetween(topology, 1, 0)).toEqual({ bytesPerSecond: 3e11, latencySeconds: 7.5e-6 });
+    write("machines/odd.yaml", parts.replace("300GB", "333333333.25"));
+    const odd = read(text("machines/odd.yaml")).topology;
+    expect(pathBetween(odd, 1, 0)?.bytesPerSecond).toBe(333333333.25);
     expect(pathBetween(topology, 0, 1)).toBeNull();
   });
 
@@ -258,6 +263,10 @@ describe("server", () => {
     write("machines/bad.yaml", "gpus: [h100]\nlinsk: mesh\n");
     expect(failureOf(() => read(text("machines/bad.yaml")))).toBe(
       "E_SERVER machines/bad.yaml:2: linsk: unknown key; did you mean links?",
+    );
+    write("machines/far.yaml", parts.replace("to: 0", "to: 7"));
+    expect(failureOf(() => read(text("machines/far.yaml")))).toMatch(
+      /^E_SERVER machines\/far\.yaml:1: server "machines\/far\.yaml": links\[0\]: /,
     );
     expect(failureOf(() => read(text("machines/gone.yaml")))).toBe(
       "E_FILE s.yaml:1: server: machines/gone.yaml: no such file",
