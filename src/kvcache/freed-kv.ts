@@ -11,11 +11,13 @@
  * Invariant: a slot is held for at most one request, and for none from when it is taken.
  */
 
+import { assert } from "../base/index.ts";
 import type { BlockTables } from "./block-tables.ts";
 import type { SliceTable } from "./slice-table.ts";
 
 const NONE = -1;
 
+/** Of each request what its last release left; a restore forgets it. */
 export class FreedKv {
   readonly #slices: SliceTable;
   readonly #tables: BlockTables;
@@ -68,6 +70,18 @@ export class FreedKv {
     }
     if (found > 0) this.#tables.seal(sequence, found);
     return found;
+  }
+
+  /** A slot that holds something is free, or still its owner's. */
+  check(): void {
+    for (const [request, slots] of this.#slots) {
+      const distinct = new Set(slots).size;
+      assert(distinct === slots.length, () => `freed kv: request ${request} has a slot twice`);
+    }
+    this.#holder.forEach((request, slot) => {
+      const isFree = this.#slices.slotOwner[slot]! < 0;
+      assert(request < 0 || isFree, () => `freed kv: slot ${slot} is taken and holds ${request}`);
+    });
   }
 
   #holds(slot: number, request: number, block: number): boolean {

@@ -177,12 +177,7 @@ export class KvCache {
 
   /** Whether blocks of the sequence lie at a source, or are being copied there. */
   isBoundFor(sequence: number, source: number): boolean {
-    if (this.blocksAt(sequence, source) > 0) return true;
-    for (const move of this.moves.values()) {
-      const isGoing = move.sequence === sequence && move.targetSource === source;
-      if (isGoing && !move.isOrphaned) return true;
-    }
-    return false;
+    return this.blocksAt(sequence, source) > 0 || this.#book.isBoundFor(sequence, source);
   }
 
   /** Whether any block of the sequence lies in one of these rows. */
@@ -283,6 +278,7 @@ export class KvCache {
       assert(false, () => `kv cache: slot ${handle} is leaked`);
     });
     this.#reads.check();
+    this.#freed?.check();
   }
 
   #sourceOf(handle: number): number {

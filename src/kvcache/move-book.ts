@@ -68,6 +68,15 @@ export class MoveBook {
     return this.#isMoving[handle] === 1;
   }
 
+  /** Whether blocks of the sequence are being copied to a source. */
+  isBoundFor(sequence: number, source: number): boolean {
+    for (const move of this.open.values()) {
+      const isGoing = move.sequence === sequence && move.targetSource === source;
+      if (isGoing && !move.isOrphaned) return true;
+    }
+    return false;
+  }
+
   outgoingBlocks(sequence: number): number {
     return this.#outgoing[sequence] ?? 0;
   }

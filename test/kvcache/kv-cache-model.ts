@@ -175,9 +175,16 @@ export class KvModel {
     let movable = 0;
     for (let block = 0; block < sealed; block++) if (this.isMovable(id, block, 0)) movable++;
     assert.equal(kv.movableLocalBlocks(id), movable);
+    const going = [...this.moves.values()].filter(
+      (move) => move.sequence === id && !move.isOrphaned,
+    );
+    const rows = blocks.map(rowOf);
+    assert.equal(kv.touches(id, new Set([3, 4])), rows.includes(3) || rows.includes(4));
     for (let source = 0; source < SOURCE_COUNT; source++) {
       const there = blocks.filter((handle) => SOURCE_OF_ROW[rowOf(handle)] === source);
       assert.equal(kv.blocksAt(id, source), there.length);
+      const isGoing = going.some(({ targetRow }) => SOURCE_OF_ROW[targetRow] === source);
+      assert.equal(kv.isBoundFor(id, source), there.length > 0 || isGoing);
     }
   }
 
