@@ -150,8 +150,10 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   preempt(row: number, lender: EngineId, nowNs: number): void {
+    const { accounts, flight, residency } = this.#parts;
     this.#interrupt(nowNs);
-    this.#parts.accounts.chargeRecompute(lender, row, this.#parts.flight.localStepNs);
+    if (flight.isInFlight) residency.places.isHomeClosed = true;
+    accounts.chargeRecompute(lender, row, flight.localStepNs);
     this.scheduler.preempt(row, nowNs);
   }
 
@@ -170,8 +172,9 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #endStep(nowNs: number): void {
-    const { arena, flight, accounts, headroom } = this.#parts;
+    const { arena, flight, accounts, headroom, residency } = this.#parts;
     const { timing } = flight;
+    residency.places.isHomeClosed = false;
     this.#dropCancelled();
     this.scheduler.steps.landed();
     const made = this.#delivery.deliver(nowNs);

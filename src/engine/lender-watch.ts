@@ -63,9 +63,10 @@ export class LenderWatch {
 
   /** Lenders are gone: sequences with blocks there are computed again. */
   recover(nowNs: number): void {
-    const { arena, kv, scheduler } = this.#parts;
+    const { arena, kv, scheduler, flight, residency } = this.#parts;
     const { order } = scheduler.sequences;
     const lost = new Set(arena.lostRows);
+    if (flight.isInFlight) residency.places.isHomeClosed = true;
     for (let index = scheduler.sequences.count - 1; index >= 0; index--) {
       const row = order[index]!;
       if (kv.touches(row, lost)) scheduler.preempt(row, nowNs);

@@ -13,6 +13,11 @@ import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 export class Places {
   /** Local blocks kept free from refugees: the next steps' growth. */
   localReserveBlocks = 0;
+  /**
+   * Set from when a sequence leaves the step in flight until that ends: the step may still write
+   * blocks that are free by then, so no copy may land there.
+   */
+  isHomeClosed = false;
   /** (sources) moves under way that leave a source. */
   readonly leaving: Int32Array;
   /** (sources) bytes that a running lender's share carries in a step; Infinity: not paced. */
@@ -46,6 +51,7 @@ export class Places {
 
   /** Local blocks that refugees may take. */
   homeBlocks(): number {
+    if (this.isHomeClosed) return 0;
     return Math.max(0, this.#free(LOCAL_SOURCE) - this.localReserveBlocks);
   }
 
