@@ -116,10 +116,11 @@ export class Scheduler {
     this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
     let budget = this.#options.maxBatchTokens;
     budget = this.#fill.addDecodes(budget, nowNs);
-    budget = this.#fill.addPrompts(budget, nowNs);
+    const isPresent = this.#options.admission.present !== undefined;
+    budget = this.#fill.addPrompts(budget, nowNs, isPresent);
     this.claims.survey();
     const isLinkFull = this.rotation.parkedCount > 0 || this.rotation.skippedCount > 0;
-    const isAdmitting = !this.isMemoryShort || this.#options.admission.present === undefined;
+    const isAdmitting = !isPresent || !this.isMemoryShort;
     if (this.waiting.size > 0 && budget > 0 && isAdmitting) {
       // Rotation corrects a forecast; it must not make room for more of the same.
       if (isLinkFull && this.sequences.count > 0) this.#fill.isMemoryShort = true;

@@ -52,13 +52,20 @@ export class StepFill {
     return left;
   }
 
-  /** @returns the budget of query tokens that is left. */
-  addPrompts(budget: number, nowNs: number): number {
+  /**
+   * @param isYielding the youngest gives way to prompts in work too, be it the prompt itself
+   * (vLLM's rule); else a prompt takes what is free.
+   * @returns the budget of query tokens that is left.
+   */
+  addPrompts(budget: number, nowNs: number, isYielding: boolean): number {
     const sequences = this.#sequences;
     let left = budget;
     for (let index = 0; index < sequences.count && left > 0; index++) {
       const row = sequences.order[index]!;
-      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) <= 1) continue;
+      const pending = sequences.pendingTokens(row);
+      if (!this.#kv.isActive(row) || pending <= 1) continue;
+      const end = sequences.scheduledTokens(row) + Math.min(pending, left);
+      if (isYielding && !this.#extendOrYield(row, end, nowNs)) continue;
       left -= this.addChunk(row, left, nowNs);
     }
     return left;
