@@ -208,7 +208,8 @@ function engineOptions(
   const n = engines.length;
   const isElastic = system.base === "ema";
   const limit = borrowLimit(system, size);
-  const others = sizes.reduce((sum, other, at) => (at === index ? sum : sum + other.ownSlices), 0);
+  const reachable = sizes.filter((_, lender) => paths[lender * n + index]! > 0);
+  const others = reachable.reduce((sum, lender) => sum + lender.ownSlices, 0);
   const latency = latencyNs(scenario, index);
   return {
     engine: engineId(index),

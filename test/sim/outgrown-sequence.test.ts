@@ -12,10 +12,15 @@ import { ADMISSION_SETTINGS, simulate, type RunRecord } from "../../src/sim/inde
 import { read } from "../scenario/scenario-fixture.ts";
 
 /** Qwen3-32B on an H100 holds 16,896 tokens of its own. */
-function run(promptTokens: number, outputTokens: number, pool: string): RunRecord {
+function run(
+  promptTokens: number,
+  outputTokens: number,
+  pool: string,
+  server = "2xh100",
+): RunRecord {
   const request = `{ at: 5, prompt: ${promptTokens}, output: ${outputTokens} }`;
   const scenario = read(`
-server: 2xh100
+server: ${server}
 pool: ${pool}
 engines:
   - { name: docs, gpus: [0], model: Qwen3-32B, workload: { arrivals: list, requests: [${request}] } }
@@ -39,5 +44,10 @@ it.each([
 
 it("a lone sequence fails with its reason once it outgrows all that idle neighbours lend", () => {
   const [docs] = run(32_900, 500, "{}").engines;
+  expect(docs!.requests.failure).toEqual(["larger-than-memory"]);
+});
+
+it("memory that no link leads to is not waited for", () => {
+  const [docs] = run(20_000, 50, "{}", "{ gpus: [h100, h100], links: [] }").engines;
   expect(docs!.requests.failure).toEqual(["larger-than-memory"]);
 });
