@@ -114,8 +114,7 @@ export class Scheduler {
     this.#fill.isMemoryShort = false;
     this.#preemptLongParked(nowNs);
     this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
-    let budget = this.#options.maxBatchTokens;
-    budget = this.#fill.addDecodes(budget, nowNs);
+    let budget = this.#fill.addDecodes(this.#options.maxBatchTokens, nowNs);
     const isPresent = this.#options.admission.present !== undefined;
     budget = this.#fill.addPrompts(budget, nowNs, isPresent);
     this.claims.survey();
@@ -163,6 +162,7 @@ export class Scheduler {
     const position = this.waiting.positionOf(request);
     if (position >= 0) {
       this.waiting.removeAt(position);
+      this.steps.forget(request);
       // Whoever is first now has not been first for long.
       if (position === 0) this.#headSinceNs = Infinity;
       return true;

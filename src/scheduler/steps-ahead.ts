@@ -61,6 +61,13 @@ export class StepsAhead {
     if (this.#isAhead) this.upcoming.exclude(row);
   }
 
+  /** A request that waits is cancelled: the step it was preempted from gives it no token. */
+  forget(request: number): void {
+    const { leavers } = this.current;
+    const index = leavers.indexOf(request);
+    if (index >= 0) leavers.splice(index, 1);
+  }
+
   /** The sequence loses its blocks; the step in flight still makes its token, if decided ahead. */
   preempt(row: number): void {
     if (!this.#isAhead) {
