@@ -19,11 +19,12 @@ function run(
   server = "2xh100",
 ): RunRecord {
   const request = `{ at: 5, prompt: ${promptTokens}, output: ${outputTokens} }`;
+  const workload = `{ arrivals: list, requests: [${request}] }`;
   const scenario = read(`
 server: ${server}
 pool: ${pool}
 engines:
-  - { name: docs, gpus: [0], model: Qwen3-32B, workload: { arrivals: list, requests: [${request}] } }
+  - { name: docs, gpus: [0], model: Qwen3-32B, workload: ${workload} }
   - { name: idle, gpus: [1], model: Qwen3-32B }
 `);
   const system = scenario.systems.find(({ name }) => name === "ema")!;
