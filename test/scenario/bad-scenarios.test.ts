@@ -202,8 +202,8 @@ describe("values", () => {
 
   it("what may take several forms says which when it is missing", () => {
     expect(failure("engines: [{}]")).toBe(
-      "E_SCENARIO s.yaml:1: server: expected a short name (4xa100-40g), the path of a server.yaml " +
-        "or {gpus, links}",
+      "E_SCENARIO s.yaml:1: server: expected a short name (4xa100-40g), the path of a server.yaml" +
+        " or {gpus, links}",
     );
     expect(changed("lengths: alpaca", "")).toContain("workload.lengths: expected one of sharegpt,");
   });
