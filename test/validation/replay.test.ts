@@ -64,7 +64,13 @@ function logOf(requests: readonly NaiveRequest[]): RealLog {
   };
 }
 
-function bothWays(drawn: readonly { gapNs: number; prompt: number; output: number }[], blocks: number, meta: RunMeta) {
+interface Drawn {
+  readonly gapNs: number;
+  readonly prompt: number;
+  readonly output: number;
+}
+
+function bothWays(drawn: readonly Drawn[], blocks: number, meta: RunMeta) {
   let queuedNs = 0;
   const requests = drawn.map(({ gapNs, prompt, output }, at) => {
     queuedNs += at === 0 ? 0 : gapNs;
