@@ -24,7 +24,14 @@ export interface CostedCopiesOptions {
   paceOf(gpu: number): number;
 }
 
-/** What a copy under way adds to a GPU's load. */
+/** Copies of one pair that follow each other without a gap; their load is there once. */
+interface Train {
+  readonly key: number;
+  readonly loads: readonly CopyLoad[];
+  copies: number;
+}
+
+/** What a train adds to a GPU's load. */
 interface CopyLoad {
   readonly gpu: number;
   readonly bytesPerSecond: number;
@@ -36,8 +43,10 @@ export class CostedCopies implements CopyEngine {
   readonly #load: ServerLoad;
   readonly #due = new EventHeap();
   readonly #freeAtNs = new Map<number, number>();
-  /** Loads to take off when a copy ends, by id. */
-  readonly #running = new Map<number, CopyLoad[]>();
+  /** The train that each copy under way belongs to, by id. */
+  readonly #trainOf = new Map<number, Train>();
+  /** Trains under way by pair of places. */
+  readonly #trains = new Map<number, Train>();
 
   constructor(options: CostedCopiesOptions, load: ServerLoad) {
     this.#options = options;
@@ -45,7 +54,7 @@ export class CostedCopies implements CopyEngine {
   }
 
   submit(request: CopyRequest, nowNs: number): void {
-    const { gpuOfSource, copyCostNs, latencyNs, gpu } = this.#options;
+    const { gpuOfSource, copyCostNs, latencyNs } = this.#options;
     const source = gpuOfSource[request.source]!;
     const target = gpuOfSource[request.target]!;
     const rate = this.#rate(source, target, request.isExempt);
@@ -57,31 +66,47 @@ export class CostedCopies implements CopyEngine {
     const endNs = Math.round(startNs + waitNs + busyNs);
     this.#freeAtNs.set(key, endNs);
     this.#due.push(endNs, request.id);
-    const loads: CopyLoad[] = [];
     const bytesPerSecond = Math.min(rate, (request.bytes * NS_PER_SECOND) / busyNs);
-    for (const end of [source, target]) {
-      // Copies of one pair follow each other, so only the first of a train adds to the load.
-      if (end < 0 || end === gpu || freeNs > nowNs) continue;
-      const { isExempt } = request;
-      this.#load.addCopies(end, gpu, bytesPerSecond, isExempt);
-      loads.push({ gpu: end, bytesPerSecond, isExempt });
-    }
-    this.#running.set(request.id, loads);
+    const train = this.#trains.get(key) ?? this.#begin(key, source, target, bytesPerSecond, request);
+    train.copies++;
+    this.#trainOf.set(request.id, train);
     if (source >= 0 && target >= 0) this.#load.recordPath(source, target, request.bytes, busyNs);
   }
 
   poll(nowNs: number): number {
     if (this.#due.peekTimeNs() > nowNs) return -1;
     const id = this.#due.pop();
-    for (const { gpu, bytesPerSecond, isExempt } of this.#running.get(id) ?? []) {
+    const train = this.#trainOf.get(id)!;
+    this.#trainOf.delete(id);
+    if (--train.copies > 0) return id;
+    this.#trains.delete(train.key);
+    for (const { gpu, bytesPerSecond, isExempt } of train.loads) {
       this.#load.addCopies(gpu, this.#options.gpu, -bytesPerSecond, isExempt);
     }
-    this.#running.delete(id);
     return id;
   }
 
   nextDueNs(): number {
     return this.#due.peekTimeNs();
+  }
+
+  /** The first copy of a train puts its load on the GPUs at both ends; the last takes it off. */
+  #begin(
+    key: number,
+    source: number,
+    target: number,
+    bytesPerSecond: number,
+    { isExempt }: CopyRequest,
+  ): Train {
+    const loads: CopyLoad[] = [];
+    for (const end of [source, target]) {
+      if (end < 0 || end === this.#options.gpu) continue;
+      this.#load.addCopies(end, this.#options.gpu, bytesPerSecond, isExempt);
+      loads.push({ gpu: end, bytesPerSecond, isExempt });
+    }
+    const train: Train = { key, loads, copies: 0 };
+    this.#trains.set(key, train);
+    return train;
   }
 
   #rate(source: number, target: number, isExempt: boolean): number {
