@@ -30,6 +30,18 @@ describe("a request larger than memory", () => {
     expect(bench.reasonOf(large)).toBe("timeout");
   });
 
+  it("is given up in time also while smaller ones keep the engine busy", () => {
+    const bench = new Bench(2, { headTimeoutNs: 200 });
+    bench.memory.borrowableSlices = 2;
+    const large = bench.submit(40, 10);
+    for (let step = 0; step < 30; step++) {
+      bench.submit(4, 2);
+      bench.step();
+    }
+    expect(bench.reasonOf(large)).toBe("timeout");
+    expect(bench.nowNs).toBeGreaterThan(200);
+  });
+
   it("fails when it outgrows all memory alone", () => {
     const bench = new Bench(2);
     const lone = bench.submit(20, 60);
@@ -78,6 +90,39 @@ describe("want of memory", () => {
     expect(bench.requests.get(old)!.state).toBe("running");
     expect(bench.requests.get(young)!.state).toBe("waiting");
     expect(bench.queue).toEqual([young]);
+  });
+
+  it("a prompt goes on with what is free beyond the reserve", () => {
+    const bench = new Bench(2, NOTHING_KEPT);
+    bench.memory.lend();
+    bench.memory.chunkReserveBlocks = 1;
+    const request = bench.submit(28, 2);
+    bench.step();
+    const row = bench.rowOf(request);
+    // Three of the four blocks that are here; the lent four have been asked for.
+    expect(bench.scheduler.sequences.computedTokens[row]).toBe(3 * BLOCK_TOKENS);
+    expect([bench.scheduler.isMemoryShort, bench.memory.isComing]).toEqual([true, true]);
+    bench.memory.deliver();
+    bench.step();
+    expect(bench.scheduler.sequences.computedTokens[row]).toBe(28);
+  });
+
+  it("nobody is admitted to blocks that others hold, whatever the capacity", () => {
+    const bench = new Bench(4, NOTHING_KEPT);
+    // Targets of a copy that was given up stay taken until it has ended.
+    const gone = bench.submit(32, 2);
+    bench.step();
+    bench.step();
+    const row = bench.rowOf(gone);
+    const target = bench.kv.slices.emptyRow(0);
+    const orphan = bench.kv.beginMove(row, 0, 4, target, "home");
+    bench.cancel(gone);
+    const next = bench.submit(52, 2);
+    bench.scheduler.schedule(10, bench.nowNs);
+    expect(bench.requests.get(next)!.state).toBe("waiting");
+    bench.kv.completeMove(orphan.id);
+    bench.drain(20);
+    expect(bench.requests.get(next)!.state).toBe("finished");
   });
 
   it("memory that is coming is waited for: nobody is preempted", () => {
@@ -176,16 +221,20 @@ describe("out of a step in mid-flight", () => {
 
 describe("parked", () => {
   it("for too long is computed again, and ends", () => {
-    const bench = new Bench(4, { parkedMaxNs: 100 }, 2);
+    const bench = new Bench(4, { ...NOTHING_KEPT, parkedMaxNs: 100 }, 2);
     const request = bench.submit(16, 20);
     bench.step();
     const row = bench.rowOf(request);
     bench.kv.completeMove(bench.kv.beginMove(row, 0, 4, 4, "out").id);
+    const busy = bench.submit(4, 30);
+    bench.step();
     bench.link.sourceBytesPerSecond[1] = 0;
     Object.assign(bench.link, { isConstrained: true });
     bench.scheduler.rotation.park(row, bench.nowNs);
-    bench.drain(60);
+    for (let step = 0; step < 12; step++) bench.step();
     expect(bench.preemptions).toBe(1);
+    expect(bench.requests.get(busy)!.state).toBe("running");
+    bench.drain(60);
     expect(bench.requests.get(request)!.generated).toBe(20);
   });
 

@@ -64,6 +64,11 @@ class Pipeline implements SchedulerEvents {
     }
   }
 
+  preempt(at: number): void {
+    const { order, count } = this.scheduler.sequences;
+    if (at < count) this.scheduler.preempt(order[at]!, this.nowNs);
+  }
+
   /** @param meanwhile what happens while the step is in flight. */
   step(meanwhile: () => void): void {
     this.nowNs += 10;
@@ -149,20 +154,24 @@ it("gives every request its tokens, whoever is preempted or cancelled in mid-fli
     submits: fc.array(fc.tuple(tokens, tokens), { maxLength: 2 }),
     cancel: fc.option(fc.nat(1000), { freq: 6 }),
     isEarly: fc.boolean(),
+    preempt: fc.option(fc.nat(5), { freq: 8 }),
   });
   let leavers = 0;
   fc.assert(
     fc.property(fc.array(act, { maxLength: 40, size: "max" }), fc.integer({ min: 2, max: 5 }),
       (acts, slices) => {
         const pipeline = new Pipeline(slices);
-        for (const { submits, cancel, isEarly } of acts) {
+        for (const { submits, cancel, isEarly, preempt } of acts) {
           for (const [prompt, max] of submits) pipeline.submit(prompt, max);
           const { size } = pipeline.requests;
           const leave = (): void => {
             if (cancel !== null && size > 0) pipeline.cancel(cancel % size);
           };
           if (isEarly) leave();
-          pipeline.step(isEarly ? () => {} : leave);
+          pipeline.step(() => {
+            if (!isEarly) leave();
+            if (preempt !== null) pipeline.preempt(preempt);
+          });
         }
         for (let step = 0; !pipeline.scheduler.isEmpty; step++) {
           expect(step).toBeLessThan(3000);
