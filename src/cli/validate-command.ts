@@ -4,7 +4,8 @@
  * Registered by main.ts. It reads options and prints; the replay and the statistics are the
  * validation layer's.
  *
- * Invariants: with --json stdout holds one object and nothing else; bad input is one line (edge.ts).
+ * Invariants: with --json stdout holds one object and nothing else; bad input is one line
+ * (edge.ts).
  */
 
 import type { Command } from "commander";
@@ -44,7 +45,7 @@ export function registerValidate(program: Command): void {
     .option("--profile <folder>", "kernel tables of the GPU and model (default: the catalogue's)")
     .option("--profile-name <name>", "which profile of the folder, like RTX4090_Llama-3.1-8B")
     .option("--gpu <name>", "the GPU, where the files do not say it")
-    .option("--kv-blocks <count>", "KV blocks of the engine (default: the meta file's, or computed)")
+    .option("--kv-blocks <count>", "KV blocks of the engine (default: as in meta, or computed)")
     .option("--json", "print one JSON object and nothing else")
     .addHelpText("after", EXAMPLES)
     .action((options: RawOptions) => {

@@ -13,10 +13,14 @@ export interface CostSource {
   readonly note: string;
 }
 
-/** What the attention of one step works on, all its sequences together. Reused by whoever fills it. */
+/**
+ * What the attention of one step works on, all its sequences together. Reused by whoever fills it.
+ */
 export interface AttentionShape {
   readonly decodeSequences: number;
-  /** KV tokens of the decoding sequences: together, the least and the most of one; 0 without any. */
+  /**
+   * KV tokens of the decoding sequences: together, the least and the most of one; 0 without any.
+   */
   readonly decodeTokens: number;
   readonly decodeTokensMin: number;
   readonly decodeTokensMax: number;

@@ -1,10 +1,10 @@
 /**
  * A cost model straight from the tables of a kernel profile: this GPU, this model, mixed batches.
  *
- * Made by whoever read the profile's files (src/validation). It answers per layer like the tabulated
- * model, and whole steps with `stepAttentionLayerNs`, where decodes beside a prompt cost more than
- * the sum of both. Matrix products are read off at the next measured size, because their time is a
- * staircase whose risers lie just beyond multiples of a tile.
+ * Made by whoever read the profile's files (src/validation). It answers per layer like the
+ * tabulated model, and whole steps with `stepAttentionLayerNs`, where decodes beside a prompt cost
+ * more than the sum of both. Matrix products are read off at the next measured size, because their
+ * time is a staircase whose risers lie just beyond multiples of a tile.
  *
  * Invariant: results are finite and not negative; no tokens take no time.
  */
@@ -101,7 +101,9 @@ class ProfileCostModel implements CostModel {
     return this.#attention.ns(chunkTokens, pastTokens, 0, 0);
   }
 
-  /** The longest chunk runs with the decodes, as measured; further ones add what they take alone. */
+  /**
+   * The longest chunk runs with the decodes, as measured; further ones add what they take alone.
+   */
   stepAttentionLayerNs(shape: AttentionShape): number {
     let main = -1;
     for (let at = 0; at < shape.chunkCount; at++) {

@@ -1,13 +1,13 @@
 /**
- * What unequal contexts add to a decode batch: alpha, the share of the way from the time at the mean
- * context to the time at the largest one.
+ * What unequal contexts add to a decode batch: alpha, the share of the way from the time at the
+ * mean context to the time at the largest one.
  *
  * Used by profile-cost-model.ts. The profile measured batches of two kinds of sequences, few long
  * and many short ones, and fitted alpha in buckets of five axes. A bucket's value belongs to the
  * points that were measured in it, so alpha is interpolated between those points: read as a step
  * function it would jump by 10 ms of a 100 ms step when one sequence passes 4,096 tokens
- * (docs/EXPERIMENTS.md). For a batch of any lengths the share of long sequences is the one that gives
- * its mean: (mean - least) / (most - least).
+ * (docs/EXPERIMENTS.md). For a batch of any lengths the share of long sequences is the one that
+ * gives its mean: (mean - least) / (most - least).
  */
 
 import { EmaError } from "../base/index.ts";
@@ -26,7 +26,9 @@ const DECODES: Axis = {
   labels: ["n<=2", "n<=4", "n<=8", "n<=16", "n<=32", "n<=64", "n<=128", "n<=256"],
   points: [2, 4, 8, 16, 32, 64, 128, 256],
 };
-/** Measured with 1/16, 1/8, 1/4, 1/2, 3/4 and 0.9 of the sequences long: the means of a bucket's. */
+/**
+ * Measured with 1/16, 1/8, 1/4, 1/2, 3/4 and 0.9 of the sequences long: the means of a bucket's.
+ */
 const LONG_SHARE: Axis = {
   labels: ["sr<=5%", "sr<=15%", "sr<=40%", "sr<=70%", "sr>70%"],
   points: [0.025, 0.09375, 0.25, 0.5, 0.825],

@@ -1,9 +1,9 @@
 /**
  * The GPU, the model, the number of KV blocks and the cost model of a replay.
  *
- * Called by validate.ts. What the files say counts; what they do not say is computed by the rules of
- * the simulator and listed as assumed. With a profile, steps cost what its tables say; without one,
- * what the catalogue's own model says.
+ * Called by validate.ts. What the files say counts; what they do not say is computed by the rules
+ * of the simulator and listed as assumed. With a profile, steps cost what its tables say; without
+ * one, what the catalogue's own model says.
  */
 
 import { EmaError } from "../base/index.ts";
@@ -80,10 +80,10 @@ export function blockCountOf(
 }
 
 /**
- * With a step decided ahead the host works while the GPU does, so a step of decodes, one graph whose
- * inputs follow from the step before, waits for none of it. A step that takes in prompts is launched
- * kernel by kernel and waits for o, the simulator's time of a step that is neither GEMM nor KV.
- * Without a step ahead every step does.
+ * With a step decided ahead the host works while the GPU does, so a step of decodes, one graph
+ * whose inputs follow from the step before, waits for none of it. A step that takes in prompts is
+ * launched kernel by kernel and waits for o, the simulator's time of a step that is neither GEMM
+ * nor KV. Without a step ahead every step does.
  */
 export function costModelOf(
   gpu: Gpu,

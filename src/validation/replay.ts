@@ -1,17 +1,22 @@
 /**
  * Replays the arrivals of a log on one engine in virtual time.
  *
- * Called by validate.ts. The engine, its scheduler and its cache are the production ones, set up as
- * vLLM V1 is: a step decided ahead, admission by present need, blocks as the unit of memory, a
- * preempted request finding its own blocks. Only the loop is its own: vLLM takes requests in between
- * steps and stamps them there, so a request is handed over at the end of a step, and that time is
- * its `queued_ts`, as it is in the log.
+ * Called by validate.ts. The engine, its scheduler and its cache are the production ones, set up
+ * as vLLM V1 is: a step decided ahead, admission by present need, blocks as the unit of memory, a
+ * preempted request finding its own blocks. Only the loop is its own: vLLM takes requests in
+ * between steps and stamps them there, so a request is handed over at the end of a step, and that
+ * time is its `queued_ts`, as it is in the log.
  *
  * Invariant: every request ends; times are those of step ends.
  */
 
 import { assert, engineId } from "../base/index.ts";
-import { Engine, type EngineFailure, type EngineOptions, type EngineSink } from "../engine/index.ts";
+import {
+  Engine,
+  type EngineFailure,
+  type EngineOptions,
+  type EngineSink,
+} from "../engine/index.ts";
 import { topologyFrom, type CostModel, type Gpu, type ModelShape } from "../hardware/index.ts";
 import { createKvLayout } from "../kvcache/index.ts";
 import { Pool } from "../pool/index.ts";

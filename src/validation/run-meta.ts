@@ -1,8 +1,8 @@
 /**
  * Reads the meta file of a real run: how its engine was set up, and what has to be assumed.
  *
- * Called by validate.ts. What the file does not say is vLLM 0.19's default, and is listed, so that a
- * reader sees what an error may come from. What EMA cannot replay is refused with its reason.
+ * Called by validate.ts. What the file does not say is vLLM 0.19's default, and is listed, so that
+ * a reader sees what an error may come from. What EMA cannot replay is refused with its reason.
  */
 
 import { EmaError } from "../base/index.ts";
@@ -64,7 +64,8 @@ export function readRunMeta(path: string, assumed: Assumed): RunMeta {
   const share =
     cache?.optionalNumber("gpu_memory_utilization", 0) ??
     engine.optionalNumber("gpu_memory_utilization", 0);
-  const blockTokens = cache?.optionalWhole("block_size", 1) ?? engine.optionalWhole("block_size", 1);
+  const blockTokens =
+    cache?.optionalWhole("block_size", 1) ?? engine.optionalWhole("block_size", 1);
   const isCached =
     cache?.optionalFlag("enable_prefix_caching") ?? engine.optionalFlag("enable_prefix_caching");
   const isAsync =
@@ -74,7 +75,10 @@ export function readRunMeta(path: string, assumed: Assumed): RunMeta {
     modelName: modelName(file, engine),
     maxSequences,
     maxBatchTokens: assume("max_num_batched_tokens", batchTokens, DEFAULT_BATCH_TOKENS),
-    contextTokensMax: engine.optionalWhole("max_model_len", 1),
+    contextTokensMax:
+      engine.optionalWhole("max_model_len", 1) ??
+      resolved?.optionalFields("model_config")?.optionalWhole("max_model_len", 1) ??
+      null,
     blockTokens: assume("block_size", blockTokens, 16),
     blockCount: cache?.optionalWhole("num_gpu_blocks", 2) ?? null,
     memoryShare: assume("gpu_memory_utilization", share, 0.9),
@@ -95,8 +99,9 @@ function checkVersions(file: JsonFields, assumed: Assumed): void {
   const version = file.optionalText("vllm_version");
   if (version === null) assumed["vllm_version"] = DEFAULT_VERSION;
   else if (!/^v?0\.19(\D|$)/.test(version)) {
-    const text = `vllm_version ${version}, expected ${DEFAULT_VERSION}: other versions schedule otherwise`;
-    throw new EmaError("E_TRACE", `${file.where}: ${text}`);
+    const found = `${file.where}: vllm_version ${version}`;
+    const why = "other versions schedule otherwise";
+    throw new EmaError("E_TRACE", `${found}, expected ${DEFAULT_VERSION}: ${why}`);
   }
 }
 
@@ -126,7 +131,9 @@ function modelName(file: JsonFields, engine: JsonFields): string {
   return last.replace(/^Meta-/i, "").replace(/-(Instruct|Chat|Base|hf|bf16)$/i, "");
 }
 
-/** vLLM captures graphs up to twice the sequences, at most 512 tokens, unless told to run eagerly. */
+/**
+ * vLLM captures graphs up to twice the sequences, at most 512 tokens, unless told to run eagerly.
+ */
 function graphTokens(
   engine: JsonFields,
   resolved: JsonFields | null,

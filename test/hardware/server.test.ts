@@ -57,7 +57,8 @@ describe("short names", () => {
   it("cover each GPU from 1 to 16, with a suffix or without, in any case", () => {
     for (const gpu of GPU_NAMES) {
       for (const count of [1, 2, 16]) {
-        for (const suffix of findGpu(gpu).formFactor === "pcie" ? ["", "-pcie"] : ["", "-switch", "-pcie"]) {
+        const isCard = findGpu(gpu).formFactor === "pcie";
+        for (const suffix of isCard ? ["", "-pcie"] : ["", "-switch", "-pcie"]) {
           const server = parseServer(` ${count}X${gpu.toUpperCase()}${suffix} `);
           expect(server.gpus).toHaveLength(count);
           expect(server.paths).toHaveLength(count * count);

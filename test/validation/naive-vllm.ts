@@ -1,11 +1,13 @@
 /**
- * vLLM V1's scheduling with one step in flight, written plainly: the model that replays are held to.
+ * vLLM V1's scheduling with one step in flight, written plainly: the model that replays are held
+ * to.
  *
- * Used by replay.test.ts. It shares no code with the engine: requests are objects, the free queue is
- * an array of block numbers, a step costs what a formula says. Facts are those of vLLM 0.19: running
- * requests first, in order; the youngest gives way and goes to the front of the queue; nobody is
- * admitted in a step that preempts; a whole prompt has to fit; freed blocks go to the back of the
- * free queue, last block first, and are found again by their owner until they are taken.
+ * Used by replay.test.ts. It shares no code with the engine: requests are objects, the free queue
+ * is an array of block numbers, a step costs what a formula says. Facts are those of vLLM 0.19:
+ * running requests first, in order; the youngest gives way and goes to the front of the queue;
+ * nobody is admitted in a step that preempts; a whole prompt has to fit; freed blocks go to the
+ * back of the free queue, last block first, and are found again by their owner until they are
+ * taken.
  */
 
 export interface NaiveRequest {
@@ -120,8 +122,8 @@ export function naiveVllm(requests: readonly NaiveRequest[], setup: NaiveSetup):
       entries.push({ live, tokens });
       budget -= tokens;
     }
-    while (!hasPreempted && waiting.length > 0 && budget > 0) {
-      if (running.length === setup.sequencesMax) break;
+    while (waiting.length > 0 && budget > 0) {
+      if (hasPreempted || running.length === setup.sequencesMax) break;
       const live = waiting[0]!;
       if (needed(live.prompt + live.generated) > free.length) break;
       waiting.shift();

@@ -1,6 +1,6 @@
 /**
- * The public vLLM run on an RTX PRO 6000 against its replay: the goals that the project holds itself
- * to, and what is listed as assumed.
+ * The public vLLM run on an RTX PRO 6000 against its replay: the goals that the project holds
+ * itself to, and what is listed as assumed.
  */
 
 import { dirname } from "node:path";
