@@ -105,7 +105,7 @@ export function buildCluster(
     members: engines.map((engine, index) => ({
       device: engine.gpuIndex,
       sliceCount: sizes[index]!.ownSlices,
-      borrowLimitSlices: borrowLimit(system, sizes[index]!),
+      borrowLimitSlices: borrowLimitSlices(system, sizes[index]!),
     })),
     pathBytesPerSecond: enginePaths(scenario),
     refillDeadlineNs: REFILL_DEADLINE_NS,
@@ -156,7 +156,8 @@ export function buildCluster(
   return new Cluster(members, pool, load);
 }
 
-function borrowLimit(system: SystemSettings, size: EngineMemorySize): number {
+/** @returns slices an engine may borrow in this system; Infinity for no cap. */
+export function borrowLimitSlices(system: SystemSettings, size: EngineMemorySize): number {
   if (system.base !== "ema") return 0;
   return limitSlices(system.pool.borrowLimit, size.ownSlices, system.pool.sliceBytes);
 }
@@ -207,7 +208,7 @@ function engineOptions(
   const paths = enginePaths(scenario);
   const n = engines.length;
   const isElastic = system.base === "ema";
-  const limit = borrowLimit(system, size);
+  const limit = borrowLimitSlices(system, size);
   const reachable = sizes.filter((_, lender) => paths[lender * n + index]! > 0);
   const others = reachable.reduce((sum, lender) => sum + lender.ownSlices, 0);
   const latency = latencyNs(scenario, index);

@@ -174,7 +174,8 @@ export class CostedRunner implements StepRunner {
       this.timing.readBytes[source] = before + bytes * share;
       this.#load.setRate(lender, gpu, (this.timing.readBytes[source]! * 1e9) / durationNs);
       if (input.firstGroup > 0) continue;
-      const busyNs = (bytes * 1e9) / link.portBytesPerSecond;
+      if (bytes === 0) continue;
+      const busyNs = (bytes * 1e9) / Math.min(link.portBytesPerSecond, this.#rates[source]!);
       this.#load.recordPath(lender, gpu, bytes, busyNs);
     }
   }

@@ -10,7 +10,7 @@ import type { Scenario, SystemSettings } from "../scenario/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
 import {
   buildCluster,
-  limitSlices,
+  borrowLimitSlices,
   memorySizes,
   totalWindowOf,
   type EngineMemorySize,
@@ -69,7 +69,7 @@ function engineRecord(
   const { engine, recorder, requests } = member;
   const { counters } = engine;
   const { window } = recorder;
-  const limit = limitSlices(system.pool.borrowLimit, size.ownSlices, system.pool.sliceBytes);
+  const limit = borrowLimitSlices(system, size);
   const spanNs = window.endNs - window.startNs;
   return {
     name: scenario.engines[id]!.name,
