@@ -2,9 +2,9 @@
  * How much remote KV would make this engine faster: the question before every lease.
  *
  * Called by the engine's borrow controller a few times a second; a pure function of predictions.
- * For a range of remote bytes it predicts batch and step time and takes the amount with the most tokens
- * a second. Beyond the balance point a further byte costs link time in full, so more is not better;
- * where KV dominates the step, nothing may pay at all (docs/METHOD.md, closed form).
+ * For a range of remote bytes it predicts batch and step time and takes the amount with the most
+ * tokens a second. Beyond the balance point a further byte costs link time in full, so more is not
+ * better; where KV dominates the step, nothing may pay at all (docs/METHOD.md, closed form).
  */
 
 /** What a step would be with so many sequences; implemented over cost model and planner. */

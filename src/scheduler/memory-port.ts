@@ -10,7 +10,9 @@ export type MemoryAnswer = "ready" | "coming" | "none";
 export interface MemoryPort {
   /** Tries to have so many local blocks free now. */
   obtainLocal(blocks: number, nowNs: number): MemoryAnswer;
-  /** Blocks that all sequences together may occupy: its own less the ring, plus what is borrowed. */
+  /**
+   * Blocks that all sequences together may occupy: its own less the ring, plus what is borrowed.
+   */
   capacityBlocks(): number;
   /** The most blocks a single request could ever get here, with all that might be borrowed. */
   capacityMaxBlocks(): number;
@@ -28,8 +30,6 @@ export interface LinkPort {
   readonly sourceBytesPerSecond: Float64Array;
   /** All sources together. */
   readonly portBytesPerSecond: number;
-  /** Whether any source is slower than its path, so that rotation may have something to do. */
-  readonly isConstrained: boolean;
 }
 
 /** What the scheduler tells the engine while it decides. */

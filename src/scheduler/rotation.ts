@@ -107,7 +107,6 @@ export class Rotation {
     const { readSet, layout } = this.#kv;
     const bytesPerNs = this.#link.portBytesPerSecond / 1e9;
     if (readSet.totalBytes() * layout.layers > bytesPerNs * stepNs * PORT_SLACK) return false;
-    if (!this.#link.isConstrained) return true;
     for (let source = 1; source < this.#kv.sourceCount; source++) {
       const bytes = (readSet.stagedBytes[source]! + readSet.directBytes[source]!) * layout.layers;
       if (bytes > (this.#link.sourceBytesPerSecond[source]! / 1e9) * stepNs) return false;

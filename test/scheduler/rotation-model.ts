@@ -19,14 +19,11 @@ const PORT_SLACK = 1.1;
 class StubLink implements LinkPort {
   readonly sourceBytesPerSecond = new Float64Array([0, 0, 0, 0]);
   portBytesPerSecond = 0;
-  isConstrained = false;
 
   set(first: number, second: number, port: number): void {
-    const full = 10 * BLOCK_BYTES * 1e9;
     const rates = [0, first, second, 1].map((blocks) => blocks * BLOCK_BYTES * 1e9);
     this.sourceBytesPerSecond.set(rates);
     this.portBytesPerSecond = port * BLOCK_BYTES * 1e9;
-    this.isConstrained = this.sourceBytesPerSecond.slice(1, HOST).some((rate) => rate < full);
   }
 }
 
@@ -106,7 +103,7 @@ export class Model {
     const [port, ...lenders] = this.room(real, stepNs);
     const [all, ...blocks] = this.load(real, rows);
     if (all! > port! * PORT_SLACK) return false;
-    return !real.link.isConstrained || blocks.every((count, at) => count <= lenders[at]!);
+    return blocks.every((count, at) => count <= lenders[at]!);
   }
 
   /** Whether one more may read, as far as the links that it uses go. */

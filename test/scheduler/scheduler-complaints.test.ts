@@ -229,7 +229,6 @@ describe("parked", () => {
     const busy = bench.submit(4, 30);
     bench.step();
     bench.link.sourceBytesPerSecond[1] = 0;
-    Object.assign(bench.link, { isConstrained: true });
     bench.scheduler.rotation.park(row, bench.nowNs);
     for (let step = 0; step < 12; step++) bench.step();
     expect(bench.preemptions).toBe(1);

@@ -53,7 +53,6 @@ export class Bench implements SchedulerEvents {
   readonly link: LinkPort & { sourceBytesPerSecond: Float64Array } = {
     sourceBytesPerSecond: new Float64Array([0, 1e12, 0]),
     portBytesPerSecond: 1e12,
-    isConstrained: false,
   };
   readonly scheduler: Scheduler;
   readonly options: SchedulerOptions;

@@ -40,7 +40,6 @@ class Pipeline implements SchedulerEvents {
     const link = {
       sourceBytesPerSecond: new Float64Array(3),
       portBytesPerSecond: 1,
-      isConstrained: false,
     };
     const admission = { name: "present", growthShare: 0, present: "chunk" as const };
     const options = { ...OPTIONS, admission, stepsAhead: 1 as const };
