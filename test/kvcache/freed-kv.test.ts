@@ -1,4 +1,6 @@
-/** What a preempted request finds again: against what each slot really holds, and in which order. */
+/**
+ * What a preempted request finds again: against what each slot really holds, and in which order.
+ */
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
