@@ -31,6 +31,8 @@ export class RequestWatch {
   /** (engines) when the engine last made a token or a request ended; when a step last ended. */
   readonly #progressNs: Float64Array;
   readonly #steppedNs: Float64Array;
+  /** (engines) whether it had nothing to do after the event before. */
+  readonly #wasIdle: Uint8Array;
   /** (engines) when a request last had, or wanted, much of the engine's own memory. */
   readonly #largeNs: Float64Array;
 
@@ -46,6 +48,7 @@ export class RequestWatch {
     this.#end = cluster.members.map(({ requests }) => Array(requests.count).fill(null));
     this.#progressNs = new Float64Array(cluster.members.length);
     this.#steppedNs = new Float64Array(cluster.members.length);
+    this.#wasIdle = new Uint8Array(cluster.members.length).fill(1);
     this.#largeNs = new Float64Array(cluster.members.length).fill(-1);
     cluster.members.forEach((_, index) => this.#listen(index));
   }
@@ -67,11 +70,13 @@ export class RequestWatch {
   check(): void {
     const { nowNs, members } = this.#cluster;
     members.forEach(({ engine }, index) => {
-      if (this.#cluster.isGone(index) || engine.scheduler.isEmpty) {
+      const isIdle = this.#cluster.isGone(index) || engine.scheduler.isEmpty;
+      if (isIdle || this.#wasIdle[index] === 1) {
         this.#progressNs[index] = nowNs;
         this.#steppedNs[index] = nowNs;
-        return;
       }
+      this.#wasIdle[index] = isIdle ? 1 : 0;
+      if (isIdle) return;
       if (this.#hasLarge(index)) this.#largeNs[index] = nowNs;
       this.#checkSince(index, "taken a step", this.#steppedNs[index]!, STILL_NS);
       this.#checkSince(index, "made a token", this.#progressNs[index]!, VAIN_NS);
