@@ -8,6 +8,7 @@
 import { engineId } from "../../src/base/index.ts";
 import type { Cluster } from "../../src/sim/index.ts";
 import type { Fault } from "./random-scenario.ts";
+import type { ReadWatch } from "./read-watch.ts";
 import type { RequestWatch } from "./request-watch.ts";
 
 /** A fault waits at most so long for its worst moment. */
@@ -17,12 +18,19 @@ export class FaultInjector {
   readonly counts = new Map<string, number>();
   readonly #cluster: Cluster;
   readonly #requests: RequestWatch;
+  readonly #reads: readonly ReadWatch[];
   readonly #faults: Fault[];
 
-  constructor(cluster: Cluster, faults: readonly Fault[], requests: RequestWatch) {
+  constructor(
+    cluster: Cluster,
+    faults: readonly Fault[],
+    requests: RequestWatch,
+    reads: readonly ReadWatch[],
+  ) {
     this.#cluster = cluster;
     this.#faults = [...faults];
     this.#requests = requests;
+    this.#reads = reads;
   }
 
   inject(): void {
@@ -94,8 +102,9 @@ export class FaultInjector {
   #recall(index: number, fault: Fault): boolean {
     const lent = this.#cluster.pool.lentSlices(engineId(index));
     if (lent === 0 || !this.#isMoment(index + 1, fault.moment)) return false;
-    const kind = fault.draw < (fault.moment === "parked" ? 0.8 : 0.5) ? "demand" : "refill";
-    const isAll = fault.draw < 0.25 || fault.moment === "parked";
+    const isSudden = fault.moment === "parked" || fault.moment === "interrupted";
+    const kind = fault.draw < (isSudden ? 0.8 : 0.5) ? "demand" : "refill";
+    const isAll = fault.draw < 0.25 || isSudden;
     const rows = isAll ? lent : Math.ceil(lent * fault.draw);
     this.#cluster.act(index, (engine, nowNs) => engine.arena.recall(rows, kind, nowNs));
     return true;
@@ -114,6 +123,8 @@ export class FaultInjector {
           return kv.readSet.directBytes[source]! > 0;
         case "copied into":
           return [...kv.moves.values()].some((move) => move.targetSource === source);
+        case "interrupted":
+          return this.#reads[borrower]!.groupEndNs > this.#cluster.nowNs;
         case "parked":
           return order
             .subarray(0, count)

@@ -18,7 +18,7 @@ export const FAMILIES = ["bursts", "links", "squeeze", "faults"] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /** The worst moments for a recall, each while a borrower is in the middle of something. */
-export const MOMENTS = ["any", "read in place", "copied into", "parked"] as const;
+export const MOMENTS = ["any", "read in place", "copied into", "parked", "interrupted"] as const;
 
 export interface Fault {
   readonly kind: "remove" | "limit" | "cancel" | "recall" | "refill-then-demand" | "flap";

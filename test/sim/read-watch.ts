@@ -38,6 +38,8 @@ interface PendingCopy {
 
 export class ReadWatch {
   interrupts = 0;
+  /** When the layer group ends that was in flight at the last interrupt. */
+  groupEndNs = 0;
   /** Steps that ended having read something remote. */
   remoteSteps = 0;
   readonly moves = new Map<string, number>();
@@ -106,6 +108,7 @@ export class ReadWatch {
   /** What has been read so far is read until the group in flight ends. */
   pause(groupEndNs: number): void {
     this.interrupts++;
+    this.groupEndNs = groupEndNs;
     for (const use of this.#reading.values()) use.untilNs = Math.min(use.untilNs, groupEndNs);
     for (const [slot, untilNs] of this.#writing) {
       this.#writing.set(slot, Math.min(untilNs, groupEndNs));

@@ -64,7 +64,7 @@ export function runSimulation(run: RandomRun, bug: PlantedBug = {}): Outcome {
   });
   ({ members } = cluster);
   const requests = new RequestWatch(cluster, run, HEAD_TIMEOUT_NS);
-  const faults = new FaultInjector(cluster, run.faults, requests);
+  const faults = new FaultInjector(cluster, run.faults, requests, watches);
   bug.cluster?.(cluster);
   const isGone = (index: number): boolean => cluster.isGone(index);
   while (cluster.step()) {
