@@ -4,6 +4,8 @@
  * Registered by main.ts. A composition root: it joins the scenario reader, the simulator and the
  * report, and is the one place that knows stdout, stderr, the clock and the environment for them.
  *
+ * With `--capacity` the highest rate that one engine serves within the SLO is searched instead.
+ *
  * Invariants: with --json stdout holds one object and nothing else; notes and progress go to
  * stderr; a system that cannot run the scenario ends with exit code 3, bad input with 2 (edge.ts).
  */
@@ -13,21 +15,28 @@ import { dirname } from "node:path";
 import type { Command } from "commander";
 import { EmaError } from "../base/index.ts";
 import {
+  capacities,
+  capacityText,
   compare,
   createPaint,
   htmlReport,
   ProgressLine,
   textReport,
+  type CompareProgress,
   type CompareResult,
   type Simulator,
 } from "../report/index.ts";
 import { quickScenario, readScenario, systemsByName, type Scenario } from "../scenario/index.ts";
 import { ADMISSION_SETTINGS, simulate } from "../sim/index.ts";
+import { scaledEngine, type ScenarioSource } from "./compare-capacity.ts";
 import { EXIT } from "./edge.ts";
 
-/** Seeds by default: enough for an interval where they change anything, one where they do not. */
+/**
+ * Seeds by default: enough for an interval where they change anything, one where they do not, and
+ * one for each of the many runs of a search.
+ */
 const GENERATED_REPEAT = 3;
-const TRACE_REPEAT = 1;
+const SINGLE_REPEAT = 1;
 const REPEAT_MAX = 1000;
 /** Of a pipe or file, which has no width: the whole table in one piece. */
 const PLAIN_COLUMNS = 120;
@@ -40,6 +49,7 @@ Examples:
   $ ema compare scenarios/quickstart.yaml
   $ ema compare scenarios/paper-a100-40.yaml --report out.html
   $ ema compare --server 8xh100 --model Qwen3-32B --trace day.csv --trace night.csv
+  $ ema compare scenarios/paper-a100-40.yaml --capacity --systems static,ema
   $ ema compare scenarios/recall.yaml --set pool.lenderShare=none --systems static,ema --json`;
 
 /** Options as commander hands them over: texts, unchecked. */
@@ -51,6 +61,8 @@ interface RawOptions {
   readonly seed?: string;
   readonly repeat?: string;
   readonly set?: readonly string[];
+  readonly capacity?: boolean;
+  readonly engine?: string;
   readonly json?: boolean;
   readonly report?: string;
 }
@@ -69,8 +81,10 @@ export function registerCompare(program: Command, simulator: Simulator = SIMULAT
     .option("--trace <file>", "a trace of requests, the n-th for @n or GPU n; repeatable", append)
     .option("--systems <names>", "which systems, like static,ema (default: the scenario's)")
     .option("--seed <number>", "the first seed (default: the scenario's)")
-    .option("--repeat <count>", "how many seeds (default: 3; 1 if all requests are from traces)")
+    .option("--repeat <count>", "how many seeds (default: 3; 1 for traces alone)")
     .option("--set <key=value>", "change a value of the scenario; repeatable", append)
+    .option("--capacity", "search the highest rate within the SLO instead, per system; 1 seed")
+    .option("--engine <name>", "whose rate --capacity changes (default: the most loaded engine's)")
     .option("--json", "print one JSON object and nothing else")
     .option("--report <file>", "also write one HTML page that opens offline")
     .addHelpText("after", EXAMPLES)
@@ -80,12 +94,22 @@ export function registerCompare(program: Command, simulator: Simulator = SIMULAT
 }
 
 function run(path: string | undefined, options: RawOptions, simulator: Simulator): void {
-  const scenario = scenarioOf(path, options);
+  const source = sourceOf(path, options);
+  const read = source.read([]);
+  const systems = options.systems?.split(",");
+  const scenario =
+    systems === undefined ? read : { ...read, systems: systemsByName(read, systems) };
   const seeds = seedsOf(scenario, options);
+  if (options.capacity === true) {
+    if (options.report !== undefined) throw argumentError("--report does not go with --capacity");
+    runCapacity(scenario, source, seeds, options, simulator);
+    return;
+  }
+  if (options.engine !== undefined) throw argumentError("--engine goes with --capacity only");
   // Asked before the first run: nobody wants to hear of it after an hour.
   if (options.report !== undefined) checkReportPath(options.report);
   for (const note of scenario.notes) process.stderr.write(`note: ${note}\n`);
-  const result = compareWithProgress(scenario, seeds, simulator);
+  const result = withProgress((onProgress) => compare(scenario, { simulator, seeds, onProgress }));
   if (result === null) return;
   if (options.report !== undefined) writeReport(options.report, result);
   const text =
@@ -95,14 +119,30 @@ function run(path: string | undefined, options: RawOptions, simulator: Simulator
   process.stdout.write(text);
 }
 
+function runCapacity(
+  scenario: Scenario,
+  source: ScenarioSource,
+  seeds: readonly number[],
+  options: RawOptions,
+  simulator: Simulator,
+): void {
+  const engine = scaledEngine(scenario, source, options.engine ?? null);
+  for (const note of scenario.notes) process.stderr.write(`note: ${note}\n`);
+  const json = withProgress((onProgress) =>
+    capacities(scenario, engine, { simulator, seeds, onProgress }),
+  );
+  if (json === null) return;
+  const text =
+    options.json === true
+      ? `${JSON.stringify(json, null, 2)}\n`
+      : capacityText(json, createPaint(isColored()));
+  process.stdout.write(text);
+}
+
 /**
  * @returns `null` when a system could not run the scenario: that has been said, and the code set.
  */
-function compareWithProgress(
-  scenario: Scenario,
-  seeds: readonly number[],
-  simulator: Simulator,
-): CompareResult | null {
+function withProgress<T>(work: (onProgress: (state: CompareProgress) => void) => T): T | null {
   const progress = new ProgressLine({
     isTerminal: process.stderr.isTTY === true,
     widthColumns: process.stderr.columns ?? PLAIN_COLUMNS,
@@ -110,7 +150,7 @@ function compareWithProgress(
     write: (text) => process.stderr.write(text),
   });
   try {
-    return compare(scenario, { simulator, seeds, onProgress: (state) => progress.update(state) });
+    return work((state) => progress.update(state));
   } catch (error) {
     // The same code from a reader means an unknown name: only here it is a run that failed.
     if (!(error instanceof EmaError) || error.code !== "E_SYSTEM") throw error;
@@ -123,27 +163,26 @@ function compareWithProgress(
   }
 }
 
-/** @throws EmaError on options that miss or contradict each other, and on bad files. */
-function scenarioOf(path: string | undefined, options: RawOptions): Scenario {
-  const inputs = { set: options.set ?? [], traces: options.trace ?? [] };
-  const { server, model } = options;
-  let scenario: Scenario;
+/** @throws EmaError on options that miss or contradict each other. */
+function sourceOf(path: string | undefined, options: RawOptions): ScenarioSource {
+  const { server, model, set = [], trace: traces = [] } = options;
   if (path !== undefined) {
     for (const name of ["server", "model"] as const) {
       if (options[name] === undefined) continue;
       throw argumentError(`--${name} does not go with a scenario, which says it itself`);
     }
-    scenario = readScenario(path, inputs);
-  } else {
-    const missing = (["server", "model"] as const).filter((name) => options[name] === undefined);
-    if (server === undefined || model === undefined) {
-      const names = missing.map((name) => `--${name}`).join(" and ");
-      throw argumentError(`compare: ${names} missing; expected a scenario file, or both`);
-    }
-    scenario = quickScenario({ server, model, ...inputs });
+    const read = (sets: readonly string[]): Scenario =>
+      readScenario(path, { set: [...set, ...sets], traces });
+    return { path, set, traces, read };
   }
-  if (options.systems === undefined) return scenario;
-  return { ...scenario, systems: systemsByName(scenario, options.systems.split(",")) };
+  if (server === undefined || model === undefined) {
+    const missing = (["server", "model"] as const).filter((name) => options[name] === undefined);
+    const names = missing.map((name) => `--${name}`).join(" and ");
+    throw argumentError(`compare: ${names} missing; expected a scenario file, or both`);
+  }
+  const read = (sets: readonly string[]): Scenario =>
+    quickScenario({ server, model, set: [...set, ...sets], traces });
+  return { path: null, set, traces, read };
 }
 
 /** Consecutive seeds from the first. */
@@ -155,9 +194,9 @@ function seedsOf(scenario: Scenario, options: RawOptions): number[] {
   const isGenerated = scenario.engines.some((engine) => engine.isGenerated);
   const count =
     options.repeat === undefined
-      ? isGenerated
+      ? isGenerated && options.capacity !== true
         ? GENERATED_REPEAT
-        : TRACE_REPEAT
+        : SINGLE_REPEAT
       : wholeNumber("--repeat", options.repeat, 1, REPEAT_MAX);
   return Array.from({ length: count }, (_, index) => first + index);
 }

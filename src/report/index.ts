@@ -5,6 +5,10 @@
  * writes.
  */
 
+export { capacities, type ScaledEngine } from "./capacity.ts";
+export { capacitySchema, type CapacityJson } from "./capacity-schema.ts";
+export { roundRate } from "./capacity-search.ts";
+export { capacityText } from "./capacity-text.ts";
 export type { CompareResult, Comparison } from "./comparison.ts";
 export { compare, type CompareOptions, type CompareProgress } from "./compare.ts";
 export { compareSchema, type CompareJson } from "./compare-schema.ts";
