@@ -17,8 +17,9 @@ const MODES: readonly LimitMode[] = ["staged", "direct", "mixed"];
 
 const EXAMPLES = `
 Two answers. "ideal" counts bandwidths only: decode at one context length, free copies, lenders
-that never run. "with costs" adds the staging ring, copies, whole slices and blocks, and lenders
-that run steps of their own; with a scenario also its lengths, prompts, and how often lenders run.
+that never run. "with costs" takes the operators' times from measured tables and adds the staging
+ring, copies, whole slices and blocks, and lenders that run steps of their own; with a scenario also
+its lengths, prompts, and how often lenders run.
 
 Examples:
   $ ema limits --server 8xh100 --model Qwen3-32B --context 1024 --cap none --peers 3

@@ -8,6 +8,7 @@
 import { EmaError } from "../base/index.ts";
 import { pathBetween, type Gpu, type ModelShape, type Topology } from "../hardware/index.ts";
 import {
+  measuredBorrower,
   ownKvBytes,
   saturatedBorrower,
   type IdealInputs,
@@ -102,7 +103,7 @@ export function inputsOfServer(
     cap,
     ideal: { borrower, mode, capBytes, ...sumOfLenders(lenders) },
     practical: {
-      borrower,
+      borrower: measuredBorrower(borrower, gpu, model),
       mode,
       capBytes,
       lenders,
@@ -112,6 +113,7 @@ export function inputsOfServer(
       copySeconds: pool.copyCostSeconds,
       latencySeconds: latencyTo(topology, 0),
       sequencesMax: Infinity,
+      areSequencesWhole: false,
       prefill: null,
     },
     workload: null,

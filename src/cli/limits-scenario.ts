@@ -10,6 +10,7 @@ import { pathBetween } from "../hardware/index.ts";
 import {
   lenderLoad,
   lengthsOf,
+  measuredBorrower,
   practicalLimit,
   saturatedBorrower,
   type Lender,
@@ -88,6 +89,7 @@ function questionOf(
   const window = windowOf(asked.requests);
   const alone = practicalAlone(scenario, asked, pool);
   const { borrower } = alone;
+  const bandwidthsAlone = { ...borrower, operators: null };
   const capBytes = bytesOfCap(cap, borrower.ownKvBytes);
   const lenders = lendersOf(scenario, engines, settings.gpuIndex, window, choice.peers);
   const lengths = lengthsOf(asked.requests.promptTokens, asked.requests.outputTokens);
@@ -100,7 +102,7 @@ function questionOf(
     gpu: scenario.topology.gpus[settings.gpuIndex]!,
     model: settings.model,
     cap,
-    ideal: { borrower, mode, capBytes, ...sumOfLenders(lenders) },
+    ideal: { borrower: bandwidthsAlone, mode, capBytes, ...sumOfLenders(lenders) },
     practical: { ...alone, mode, capBytes, lenders },
     workload: {
       lengths,
@@ -141,7 +143,8 @@ function lendersOf(
     const engine = engines.find(({ settings }) => settings.gpuIndex === gpuIndex);
     if (engine === undefined) continue;
     const gpu = topology.gpus[gpuIndex]!;
-    const server = saturatedBorrower(gpu, engine.settings.model, 1);
+    const { model } = engine.settings;
+    const server = measuredBorrower(saturatedBorrower(gpu, model, 1), gpu, model);
     const load = lenderLoad(server, engine.requests, engine.settings.maxSequences, window);
     lenders.push({
       idleLendableBytes: server.ownKvBytes,
@@ -169,8 +172,9 @@ function practicalAlone(
   const { settings, requests } = engine;
   const lengths = lengthsOf(requests.promptTokens, requests.outputTokens);
   const gpu = scenario.topology.gpus[settings.gpuIndex]!;
+  const borrower = saturatedBorrower(gpu, settings.model, lengths.contextTokens);
   return {
-    borrower: saturatedBorrower(gpu, settings.model, lengths.contextTokens),
+    borrower: measuredBorrower(borrower, gpu, settings.model),
     mode: pool.accessMode,
     capBytes: 0,
     lenders: [],
@@ -180,6 +184,7 @@ function practicalAlone(
     copySeconds: pool.copyCostSeconds,
     latencySeconds: latencyTo(scenario.topology, settings.gpuIndex),
     sequencesMax: settings.maxSequences,
+    areSequencesWhole: false,
     prefill: { lengths, batchTokensMax: settings.maxBatchTokens },
   };
 }

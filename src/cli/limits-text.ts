@@ -163,7 +163,7 @@ function costsTitle(question: Question): string {
   const { lenderShare } = question.practical;
   const pace = lenderShare === null ? "no pacing" : `lender share ${percent(lenderShare)}`;
   const prompts = question.workload === null ? "" : ", prompts";
-  return `With costs: ring, copies, whole slices and blocks, ${pace}${prompts}`;
+  return `With costs: measured operators, ring, copies, slices and blocks, ${pace}${prompts}`;
 }
 
 function localRows(limit: Limit): string[][] {

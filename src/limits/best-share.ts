@@ -8,7 +8,8 @@
  * Throughput is n / T. The sequences n fall linearly with what the ring takes and rise linearly
  * with R; T is a maximum of functions linear in (R, s). A ratio of a concave and a convex positive
  * function has no local maximum but the global one, so two nested golden sections find it. A long
- * prompt's step adds a term that bends this a little; tests compare the result with a grid.
+ * prompt's step and measured tables bend this a little; a few points are looked at first, and tests
+ * compare the result with a grid.
  *
  * Whole slices: the slices around the maximum of the smooth problem are looked at one by one.
  */
@@ -37,6 +38,8 @@ export interface Surroundings {
   /** KV bytes one slice holds; 0 when borrowed memory comes in any amount. */
   readonly unitBytes: number;
   readonly sequencesMax: number;
+  /** No part of a sequence: where all are at one context, what is left over serves nobody. */
+  readonly areSequencesWhole: boolean;
   readonly link: LinkCosts;
   readonly prefill: PrefillLoad | null;
 }
@@ -52,15 +55,16 @@ export interface SharePoint {
 }
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
-/** 0.618^45 < 1e-9: a slice in a terabyte. */
-const SECTIONS = 45;
+/** 0.618^40 < 1e-8 of two looks: a fraction of a slice in a terabyte. */
+const SECTIONS = 40;
+const LOOKS = 8;
 
 /** The best point; the one that borrows nothing when borrowing does not pay. */
 export function bestShare(surroundings: Surroundings): SharePoint {
   const { remoteBytesMax, unitBytes } = surroundings;
   const nothing = evaluateShare(surroundings, 0, 0);
   if (remoteBytesMax <= 0) return nothing;
-  const smooth = { ...surroundings, unitBytes: 0 };
+  const smooth = { ...surroundings, unitBytes: 0, areSequencesWhole: false };
   const found = maximise(remoteBytesMax, (remote) => bestStaged(smooth, remote));
   return better(nothing, unitBytes > 0 ? roundToSlices(surroundings, found) : found);
 }
@@ -76,11 +80,12 @@ export function evaluateShare(
   let localBytes = Math.max(0, surroundings.localBytes - ringBytes);
   if (unitBytes > 0) localBytes = Math.floor(localBytes / unitBytes) * unitBytes;
   const openMax = surroundings.openBytes === 0 ? Infinity : localBytes / surroundings.openBytes;
-  const sequences = Math.min(
+  const fitting = Math.min(
     (localBytes + remoteBytes) / surroundings.sequenceBytes,
     openMax,
     surroundings.sequencesMax,
   );
+  const sequences = surroundings.areSequencesWhole ? Math.floor(fitting + 1e-9) : fitting;
   // Lost parts of blocks are held but not read, and they are local: open blocks always are.
   const readBytes = sequences * borrower.contextTokens * borrower.kvBytesPerToken;
   const remoteRead = Math.min(remoteBytes, readBytes);
@@ -107,11 +112,20 @@ function bestStaged(surroundings: Surroundings, remoteBytes: number): SharePoint
   }
 }
 
-/** Golden section on [0, upper], both ends looked at as well. */
+/**
+ * A look at a few points, and golden section about the best of them: tables bend the curve, and
+ * the look keeps the search from a bump.
+ */
 function maximise(upper: number, evaluate: (value: number) => SharePoint): SharePoint {
-  let best = better(evaluate(0), evaluate(upper));
-  let low = 0;
-  let high = upper;
+  let best = evaluate(0);
+  let bestIndex = 0;
+  for (let index = 1; index <= LOOKS; index++) {
+    const point = evaluate((upper * index) / LOOKS);
+    if (point.tokensPerSecond > best.tokensPerSecond) bestIndex = index;
+    best = better(best, point);
+  }
+  let low = (upper * Math.max(0, bestIndex - 1)) / LOOKS;
+  let high = (upper * Math.min(LOOKS, bestIndex + 1)) / LOOKS;
   let left = high - GOLDEN * (high - low);
   let right = low + GOLDEN * (high - low);
   let atLeft = evaluate(left);
@@ -136,22 +150,28 @@ function maximise(upper: number, evaluate: (value: number) => SharePoint): Share
 }
 
 /**
- * Looks at the slices around the smooth maximum. The ring takes whole slices as well, so the staged
- * bytes are varied by as much as moves the ring by one slice.
+ * Looks at the slices around the smooth maximum: as many as move the ring by one slice, or, where
+ * sequences are whole, as many as one sequence more or less takes. For each number of borrowed
+ * slices the staged ones are varied about their own smooth best by as much as moves the ring.
  */
 function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoint {
-  const { mode, unitBytes, remoteBytesMax, ringShare } = surroundings;
+  const { mode, unitBytes, remoteBytesMax, ringShare, sequenceBytes } = surroundings;
   const slicesMax = Math.floor(remoteBytesMax / unitBytes);
   const remoteSlices = Math.floor(smooth.remoteBytes / unitBytes);
-  const stagedSlices = Math.floor(smooth.stagedBytes / unitBytes);
-  const reach = ringShare === 0 ? 1 : Math.ceil(1 / ringShare);
+  const ringReach = ringShare === 0 ? 1 : Math.ceil(1 / ringShare);
+  const wholeReach = surroundings.areSequencesWhole ? Math.ceil(sequenceBytes / unitBytes) : 0;
+  const reach = Math.max(ringReach, wholeReach);
+  const last = Math.min(slicesMax, remoteSlices + Math.max(1, wholeReach));
+  const smoothly = { ...surroundings, unitBytes: 0, areSequencesWhole: false };
   let best = evaluateShare(surroundings, 0, 0);
-  for (let remote = Math.max(0, remoteSlices - reach); remote <= remoteSlices + 1; remote++) {
-    if (remote > slicesMax) break;
-    const first = mode === "staged" ? remote : Math.max(0, stagedSlices - reach);
-    const last = mode === "staged" ? remote : mode === "direct" ? 0 : stagedSlices + 1;
-    for (let staged = first; staged <= Math.min(last, remote); staged++) {
-      best = better(best, evaluateShare(surroundings, remote * unitBytes, staged * unitBytes));
+  for (let remote = Math.max(0, remoteSlices - reach); remote <= last; remote++) {
+    const remoteBytes = remote * unitBytes;
+    const { stagedBytes } = bestStaged(smoothly, remoteBytes);
+    const staged = mode === "staged" ? remote : Math.floor(stagedBytes / unitBytes);
+    const stagedLast = mode === "mixed" ? Math.min(remote, staged + 1) : staged;
+    const stagedFirst = mode === "mixed" ? Math.max(0, staged - ringReach) : staged;
+    for (let slices = stagedFirst; slices <= stagedLast; slices++) {
+      best = better(best, evaluateShare(surroundings, remoteBytes, slices * unitBytes));
     }
   }
   return best;

@@ -12,6 +12,7 @@
 
 import { EmaError } from "../base/index.ts";
 import type { Gpu, ModelShape } from "../hardware/index.ts";
+import { measuredOperators, type Operators } from "./operators.ts";
 
 /** Share of the HBM that an engine may fill, as vLLM's gpu_memory_utilization defaults to. */
 const USABLE_HBM_SHARE = 0.9;
@@ -40,9 +41,15 @@ export interface Borrower {
   readonly ownKvBytes: number;
   /** Mean context of a resident sequence over its life. */
   readonly contextTokens: number;
+  /** What its operators take; `null`: what W, p, B and F say. */
+  readonly operators: Operators | null;
 }
 
-/** @throws EmaError E_MODEL_FIT when the weights leave no KV memory on this GPU. */
+/**
+ * On bandwidths alone.
+ *
+ * @throws EmaError E_MODEL_FIT when the weights leave no KV memory on this GPU.
+ */
 export function saturatedBorrower(gpu: Gpu, model: ModelShape, contextTokens: number): Borrower {
   const weightBytes = 2 * model.paramCount;
   return {
@@ -56,7 +63,13 @@ export function saturatedBorrower(gpu: Gpu, model: ModelShape, contextTokens: nu
     hostSeconds: HOST_SECONDS,
     ownKvBytes: ownKvBytes(gpu, model),
     contextTokens,
+    operators: null,
   };
+}
+
+/** The same with operators from measured tables. */
+export function measuredBorrower(borrower: Borrower, gpu: Gpu, model: ModelShape): Borrower {
+  return { ...borrower, operators: measuredOperators(gpu, model) };
 }
 
 /**

@@ -83,11 +83,13 @@ function surroundings(inputs: IdealInputs, boost: Boost): Surroundings {
     ringShare: 0,
     unitBytes: 0,
     sequencesMax: Infinity,
+    areSequencesWhole: false,
     link: {
       bytesPerSecond: portBytesPerSecond * boost.link,
       pacedBytesPerSecond: Infinity,
       copySecondsPerByte: 0,
       latencySeconds: 0,
+      groupLayers: 0,
     },
     prefill: null,
   };

@@ -5,7 +5,12 @@
  * the other.
  */
 
-export { ownKvBytes, saturatedBorrower, type Borrower } from "./borrower.ts";
+export {
+  measuredBorrower,
+  ownKvBytes,
+  saturatedBorrower,
+  type Borrower,
+} from "./borrower.ts";
 export type { LimitMode } from "./best-share.ts";
 export { idealLimit, type IdealInputs } from "./ideal-limit.ts";
 export { practicalLimit, type PracticalInputs } from "./practical-limit.ts";

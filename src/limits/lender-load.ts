@@ -44,6 +44,7 @@ const NO_LINK = {
   pacedBytesPerSecond: Infinity,
   copySecondsPerByte: 0,
   latencySeconds: 0,
+  groupLayers: 0,
 };
 
 /**

@@ -16,7 +16,8 @@ import type { Borrower } from "./borrower.ts";
 import { localPoint } from "./ideal-limit.ts";
 import { lenderStates, type Lender, type LenderState } from "./lenders.ts";
 import { limitingResource, NO_BOOST, type Boost, type Limit, type LimitedBy } from "./limit.ts";
-import { heldBytes, sliceLayout, type SliceLayout } from "./slice-layout.ts";
+import { heldBytes, layersPerGroupMax, sliceLayout, type SliceLayout } from "./slice-layout.ts";
+import { withCompute } from "./operators.ts";
 import { stepBound, type PrefillLoad } from "./step-time.ts";
 
 export interface PracticalInputs {
@@ -34,6 +35,11 @@ export interface PracticalInputs {
   readonly latencySeconds: number;
   /** Infinity without a bound. */
   readonly sequencesMax: number;
+  /**
+   * Every sequence is whole and at the same context, its blocks rounded up: a batch as one really
+   * meets it when all requests are alike. Otherwise batches and contexts are means.
+   */
+  readonly areSequencesWhole: boolean;
   /** `null`: decode only. */
   readonly prefill: PrefillLoad | null;
 }
@@ -41,7 +47,7 @@ export interface PracticalInputs {
 export function practicalLimit(inputs: PracticalInputs): Limit {
   const { borrower } = inputs;
   const own = borrower.ownKvBytes;
-  const layout = sliceLayout(borrower, inputs.sliceBytes, inputs.blockTokens);
+  const { layout, points } = bestLayout(inputs);
   const nobody = lenderStates([], null)[0]!;
   const local = (bytes: number): SharePoint => {
     const localBytes = heldBytes(layout, bytes, inputs.sliceBytes);
@@ -49,7 +55,6 @@ export function practicalLimit(inputs: PracticalInputs): Limit {
   };
   const fixed = localPoint(local(own));
   const double = localPoint(local(2 * own));
-  const points = pointsByState(inputs, layout);
   const tokensPerSecond = meanThroughput(points);
   const overTime = (of: (point: SharePoint) => number): number =>
     points.reduce((sum, { probability, point }) => sum + probability * of(point), 0);
@@ -88,7 +93,11 @@ function limitedBy(
   return limitingResource((boost) => {
     let ratio = 0;
     for (const state of states) {
-      const around = { ...surroundings(inputs, layout, state, boost), unitBytes: 0 };
+      const around = {
+        ...surroundings(inputs, layout, state, boost),
+        unitBytes: 0,
+        areSequencesWhole: false,
+      };
       const fixed = bestShare({ ...around, remoteBytesMax: 0 });
       ratio += (state.probability * bestShare(around).tokensPerSecond) / fixed.tokensPerSecond;
     }
@@ -103,6 +112,25 @@ function lendsWhileRunning(lender: Lender): boolean {
 interface WeightedPoint {
   readonly probability: number;
   readonly point: SharePoint;
+}
+
+/** The layer groups are the engine's to choose: those count that serve the most. */
+function bestLayout(inputs: PracticalInputs): {
+  readonly layout: SliceLayout;
+  readonly points: readonly WeightedPoint[];
+} {
+  const { borrower, sliceBytes, blockTokens, mode } = inputs;
+  const most = mode === "direct" ? 1 : layersPerGroupMax(borrower, sliceBytes, blockTokens);
+  let layout = sliceLayout(borrower, sliceBytes, blockTokens, 1);
+  let points = pointsByState(inputs, layout);
+  for (let layers = 2; layers <= most; layers++) {
+    const other = sliceLayout(borrower, sliceBytes, blockTokens, layers);
+    const found = pointsByState(inputs, other);
+    if (meanThroughput(found) <= meanThroughput(points)) continue;
+    layout = other;
+    points = found;
+  }
+  return { layout, points };
 }
 
 function pointsByState(inputs: PracticalInputs, layout: SliceLayout): readonly WeightedPoint[] {
@@ -153,22 +181,39 @@ function surroundings(
   const paced = state.pacedBytesPerSecond * boost.lenderShare;
   const paths = state.idlePathBytesPerSecond + (Number.isFinite(paced) ? paced : 0);
   return {
-    borrower: { ...borrower, flopsPerSecond: borrower.flopsPerSecond * boost.compute },
+    borrower: withMoreCompute(borrower, boost.compute),
     mode: inputs.mode,
     localBytes: heldBytes(layout, borrower.ownKvBytes, sliceBytes),
     remoteBytesMax: holds * boost.memory * Math.min(inputs.capBytes, lendable),
     idleBytes: holds * boost.memory * state.idleBytes,
-    sequenceBytes: (borrower.contextTokens / inputs.blockTokens + 0.5) * layout.blockBytes,
+    sequenceBytes: sequenceBlocks(inputs) * layout.blockBytes,
     openBytes: layout.blockBytes,
     ringShare: inputs.mode === "direct" ? 0 : layout.ringShare,
     unitBytes: layout.payloadBytes,
     sequencesMax: inputs.sequencesMax * boost.sequencesMax,
+    areSequencesWhole: inputs.areSequencesWhole,
     link: {
       bytesPerSecond: Math.min(borrower.portBytesPerSecond, paths) * boost.link,
       pacedBytesPerSecond: paced,
       copySecondsPerByte: (inputs.copySeconds * layout.copiesPerSlice) / layout.payloadBytes,
       latencySeconds: inputs.latencySeconds,
+      groupLayers: layout.layersPerGroup,
     },
     prefill: inputs.prefill,
+  };
+}
+
+/** Half a block is lost on average; of equal contexts each the rest of its last one. */
+function sequenceBlocks({ borrower, blockTokens, areSequencesWhole }: PracticalInputs): number {
+  const blocks = borrower.contextTokens / blockTokens;
+  return areSequencesWhole ? Math.ceil(blocks) : blocks + 0.5;
+}
+
+function withMoreCompute(borrower: Borrower, times: number): Borrower {
+  const { operators } = borrower;
+  return {
+    ...borrower,
+    flopsPerSecond: borrower.flopsPerSecond * times,
+    operators: operators === null || times === 1 ? operators : withCompute(operators, times),
   };
 }

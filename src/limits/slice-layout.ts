@@ -5,7 +5,7 @@
  * layer group, so that a group of one slice is one contiguous run and one copy.
  *
  *   run of one layer group = blocksPerSlice x block bytes of one layer x g
- *   g = 1 unless that is under 1.5 MB, then the least g that reaches it, at most all layers
+ *   g = 1 unless that is under 1.5 MB, then up to the least g that reaches it, at most all layers
  *   copies of a staged slice = ceil(L / g), each c
  *   ring = two layer groups of all staged bytes = 2 g s / L
  *
@@ -31,11 +31,15 @@ export interface SliceLayout {
   readonly ringShare: number;
 }
 
-/** @throws EmaError E_ARGUMENT when not even one block fits in a slice. */
+/**
+ * @param layersPerGroup g, from 1 to `layersPerGroupMax`.
+ * @throws EmaError E_ARGUMENT when not even one block fits in a slice.
+ */
 export function sliceLayout(
   borrower: Borrower,
   sliceBytes: number,
   blockTokens: number,
+  layersPerGroup: number,
 ): SliceLayout {
   const blockBytes = blockTokens * borrower.kvBytesPerToken;
   const blocksPerSlice = Math.floor(sliceBytes / blockBytes);
@@ -46,8 +50,6 @@ export function sliceLayout(
     );
   }
   const payloadBytes = blocksPerSlice * blockBytes;
-  const layerRunBytes = payloadBytes / borrower.layers;
-  const layersPerGroup = Math.min(borrower.layers, Math.ceil(RUN_BYTES_MIN / layerRunBytes));
   return {
     blockBytes,
     blocksPerSlice,
@@ -56,6 +58,16 @@ export function sliceLayout(
     copiesPerSlice: Math.ceil(borrower.layers / layersPerGroup),
     ringShare: Math.min(1, (2 * layersPerGroup) / borrower.layers),
   };
+}
+
+/** The largest group worth looking at: beyond it a copy's own cost matters little. */
+export function layersPerGroupMax(
+  borrower: Borrower,
+  sliceBytes: number,
+  blockTokens: number,
+): number {
+  const { payloadBytes } = sliceLayout(borrower, sliceBytes, blockTokens, 1);
+  return Math.min(borrower.layers, Math.ceil((RUN_BYTES_MIN * borrower.layers) / payloadBytes));
 }
 
 /** Whole slices of `bytes`, in bytes of KV they hold. */

@@ -18,7 +18,8 @@
  * Prefill is amortised. Per decode step n/out requests start; a share of min(1, n/out x chunks) of
  * the steps carries their prompts and lasts max(2 p (n + chunk) / F, W / B) instead of lin:
  *   mean step = T + share x (max(2 p (n + n/out x prompt / share) / F, W/B) - lin).
- * Attention of prompts over themselves and the room they give the link are left out.
+ * Attention of prompts over themselves is counted where operators are measured; the room that
+ * prompts give the link is left out.
  */
 
 import type { Borrower } from "./borrower.ts";
@@ -47,6 +48,8 @@ export interface LinkCosts {
   readonly copySecondsPerByte: number;
   /** Paid once a step that reads anything remote. */
   readonly latencySeconds: number;
+  /** g; 0: staged bytes need no ring. */
+  readonly groupLayers: number;
 }
 
 /** Prompts that are computed beside the decode steps; `null` when only decode is looked at. */
@@ -74,35 +77,62 @@ export function stepTime(
   prefill: PrefillLoad | null,
 ): StepTime {
   const bandwidth = borrower.hbmBytesPerSecond;
-  const linear = linearSeconds(borrower, load.sequences);
-  const prompts = prefill === null ? 0 : promptSeconds(borrower, load.sequences, prefill);
-  const base = linear + borrower.hostSeconds;
-  const localSeconds = base + (load.localBytes + load.remoteBytes) / bandwidth + prompts;
-  if (load.remoteBytes === 0) {
+  const { sequences, remoteBytes, stagedBytes } = load;
+  const linear = linearSeconds(borrower, sequences);
+  const head = borrower.operators?.headSeconds(sequences) ?? 0;
+  const prompts = prefill === null ? 0 : promptSeconds(borrower, sequences, prefill);
+  const allLocal = attentionSeconds(borrower, sequences, load.localBytes + remoteBytes);
+  const base = linear + borrower.hostSeconds + head;
+  const localSeconds = base + allLocal + prompts;
+  if (remoteBytes === 0) {
     return { seconds: localSeconds, localSeconds, waitSeconds: 0, linkSeconds: 0 };
   }
-  const directBytes = load.remoteBytes - load.stagedBytes;
-  const pacedDirectBytes = Math.max(0, load.pacedBytes - load.stagedBytes);
-  const attention = (load.localBytes + load.stagedBytes) / bandwidth;
+  const directBytes = remoteBytes - stagedBytes;
+  const pacedDirectBytes = Math.max(0, load.pacedBytes - stagedBytes);
+  const ownAttention = Math.max(0, allLocal - directBytes / bandwidth);
   const directSeconds = Math.max(
     directBytes / link.bytesPerSecond,
     quotient(pacedDirectBytes, link.pacedBytesPerSecond),
   );
-  const stagedWrite = load.stagedBytes / bandwidth;
+  const stagedWrite = stagedBytes / bandwidth;
   const linkSeconds =
-    load.remoteBytes / link.bytesPerSecond +
-    load.stagedBytes * link.copySecondsPerByte +
+    remoteBytes / link.bytesPerSecond +
+    stagedBytes * link.copySecondsPerByte +
     link.latencySeconds;
   const pacedSeconds = quotient(load.pacedBytes, link.pacedBytesPerSecond);
-  const ownSeconds = base + stagedWrite + attention;
-  const withReads = base + stagedWrite + Math.max(attention, directSeconds);
-  const decodeSeconds = Math.max(withReads, linkSeconds, pacedSeconds);
+  const busySeconds = Math.max(linkSeconds, pacedSeconds);
+  const ownSeconds = base + stagedWrite + ownAttention;
+  const attention = Math.max(ownAttention, directSeconds);
+  const decodeSeconds = Math.max(
+    base + stagedWrite + attention,
+    busySeconds,
+    stagedBytes > 0
+      ? ringSeconds(borrower, head, linear + stagedWrite, attention, busySeconds, link.groupLayers)
+      : 0,
+  );
   return {
     seconds: decodeSeconds + prompts,
     localSeconds,
     waitSeconds: decodeSeconds - ownSeconds,
-    linkSeconds: Math.max(linkSeconds, pacedSeconds),
+    linkSeconds: busySeconds,
   };
+}
+
+/** What a ring of two groups makes of a step whose link never rests (see the header). */
+function ringSeconds(
+  borrower: Borrower,
+  headSeconds: number,
+  linear: number,
+  attention: number,
+  linkSeconds: number,
+  groupLayers: number,
+): number {
+  const group = Math.min(1, groupLayers / borrower.layers);
+  // A step of one group: the step before ends with the same layers' attention.
+  if (group === 0 || group === 1) return 0;
+  const beforeOneEnd = headSeconds + group * attention + (1 - group) * linkSeconds;
+  const around = headSeconds + borrower.hostSeconds + group * (linear + 2 * attention);
+  return Math.max(beforeOneEnd, around + Math.max(0, 1 - 2 * group) * linkSeconds);
 }
 
 /** What the GEMMs of a decode step wait for. */
@@ -113,10 +143,17 @@ export function stepBound(borrower: Borrower, sequences: number): "compute" | "h
 
 /** lin for `tokens` query tokens. */
 function linearSeconds(borrower: Borrower, tokens: number): number {
+  if (borrower.operators !== null) return borrower.operators.linearSeconds(tokens);
   return Math.max(
     (2 * borrower.paramCount * tokens) / borrower.flopsPerSecond,
     borrower.weightBytes / borrower.hbmBytesPerSecond,
   );
+}
+
+/** Attention of a decode step that reads so many bytes of KV from the GPU's own memory. */
+function attentionSeconds(borrower: Borrower, sequences: number, bytes: number): number {
+  if (borrower.operators === null) return bytes / borrower.hbmBytesPerSecond;
+  return borrower.operators.attentionSeconds(sequences, bytes / borrower.kvBytesPerToken);
 }
 
 /** What prompts add to the mean step (see the header). */
@@ -128,7 +165,9 @@ function promptSeconds(borrower: Borrower, sequences: number, prefill: PrefillLo
   if (share === 0) return 0;
   const chunkTokens = (startsPerStep * meanPromptTokens) / share;
   const withChunk = linearSeconds(borrower, sequences + chunkTokens);
-  return share * (withChunk - linearSeconds(borrower, sequences));
+  const attention = borrower.operators?.promptAttentionSeconds(meanPromptTokens, 0) ?? 0;
+  const products = share * (withChunk - linearSeconds(borrower, sequences));
+  return products + startsPerStep * attention;
 }
 
 /** 0 when there are no bytes, so that no bytes at no speed cost nothing. */

@@ -19,6 +19,7 @@ it("no pair of borrowed and staged slices beats the one found", () => {
     prompt: fc.integer({ min: 1, max: 6000 }),
     output: fc.integer({ min: 1, max: 1000 }),
     link: fc.double({ min: 20e9, max: 900e9, noNaN: true }),
+    isWhole: fc.boolean(),
     copySecondsPerByte: fc.constantFrom(0, 1e-12, 4e-12),
   });
   fc.assert(
@@ -35,11 +36,13 @@ it("no pair of borrowed and staged slices beats the one found", () => {
         ringShare: raw.mode === "direct" ? 0 : raw.ringShare,
         unitBytes: SLICE_BYTES,
         sequencesMax: 256,
+        areSequencesWhole: raw.isWhole,
         link: {
           bytesPerSecond: raw.link,
           pacedBytesPerSecond: 100e9,
           copySecondsPerByte: raw.copySecondsPerByte,
           latencySeconds: 7.5e-6,
+          groupLayers: 1,
         },
         prefill: {
           lengths: {

@@ -35,5 +35,6 @@ export const DEFAULTS: PracticalInputs = {
   copySeconds: 2.3e-6,
   latencySeconds: 7.5e-6,
   sequencesMax: Infinity,
+  areSequencesWhole: false,
   prefill: null,
 };

@@ -100,10 +100,16 @@ describe("costs", () => {
     expect(limit.stagedBytes).toBeGreaterThan(0);
   });
 
-  it("take two layers a group where one layer of a slice is under 1.5 MB", () => {
+  it("take two layers a group where copies are dear and a layer of a slice is under 1.5 MB", () => {
     const borrower = saturatedBorrower(H100, QWEN3_32B, 1024);
-    const limit = practicalLimit({ ...DEFAULTS, borrower, capBytes: borrower.ownKvBytes });
-    expect(limit.ringBytes).toBeCloseTo((2 * 2 * limit.stagedBytes) / 64, 3);
+    const ringOf = (copySeconds: number, mode: "staged" | "mixed"): number => {
+      const lenders = lendersLike(3, 0, borrower.ownKvBytes);
+      const inputs = { ...DEFAULTS, borrower, lenders, copySeconds, mode, capBytes: Infinity };
+      const { ringBytes, stagedBytes } = practicalLimit(inputs);
+      return (64 * ringBytes) / stagedBytes;
+    };
+    expect(ringOf(0, "mixed")).toBeCloseTo(2, 6);
+    expect(ringOf(9e-6, "staged")).toBeCloseTo(4, 6);
   });
 
   it("occupy the link by c a copy", () => {
@@ -119,6 +125,33 @@ describe("costs", () => {
     const payloadBytes = 5 * 16 * OPT.kvBytesPerToken;
     expect(remoteBytes % payloadBytes).toBe(0);
     expect(stagedBytes % payloadBytes).toBe(0);
+  });
+});
+
+describe("whole sequences", () => {
+  it("fill whole blocks, and what is left over serves nobody", () => {
+    const whole = practicalLimit({ ...DEFAULTS, areSequencesWhole: true });
+    // 615 blocks of 16 tokens, 32 of them a sequence.
+    expect(whole.static.sequences).toBe(19);
+    expect(whole.double.sequences).toBe(38);
+    expect(Number.isInteger(whole.sequences)).toBe(true);
+  });
+
+  it("are the best of every share of slices", () => {
+    const inputs = { ...DEFAULTS, areSequencesWhole: true, mode: "direct" as const };
+    const found = practicalLimit(inputs);
+    const payloadBytes = 5 * 16 * OPT.kvBytesPerToken;
+    for (let slices = 0; slices <= 123; slices++) {
+      const capBytes = slices * payloadBytes;
+      const blocks = (123 + slices) * 5;
+      const sequences = Math.floor(blocks / 32);
+      const tokens = Math.min(sequences * 512, 1e9);
+      const read = tokens * OPT.kvBytesPerToken;
+      const remote = Math.min(capBytes, read);
+      const attention = Math.max((read - remote) / 1244e9, remote / 276e9);
+      const seconds = OPT.weightBytes / 1244e9 + 0.003 + attention;
+      expect(sequences / seconds).toBeLessThanOrEqual(found.tokensPerSecond * (1 + 1e-9));
+    }
   });
 });
 
