@@ -7,12 +7,14 @@
  * Invariant: after a survey the sums are those of the running sequences; with none they are zero.
  */
 
+import { assert } from "../base/index.ts";
 import type { KvCache } from "../kvcache/index.ts";
 import { admits, type AdmissionSetting } from "./admission.ts";
 import type { MemoryPort } from "./memory-port.ts";
 import type { OutputPredictor } from "./output-predictor.ts";
 import type { Sequences } from "./sequences.ts";
 
+/** Sums over the running sequences. */
 export class Claims {
   /** Blocks of running sequences. */
   usedBlocks = 0;
@@ -71,6 +73,13 @@ export class Claims {
     };
     if (!admits(setting, state, needBlocks, this.#growthOf(generatedTokens))) return false;
     return needBlocks + this.claimedBlocks <= memory.freeBlocks();
+  }
+
+  /** Sums are of some sequences, so they are of none where there is none. */
+  check(): void {
+    const sums = [this.usedBlocks, this.claimedBlocks, this.growthBlocks];
+    const isSound = sums.every((sum) => sum >= 0 && (sum === 0 || this.#sequences.count > 0));
+    assert(isSound, () => `claims: ${sums.join(" ")} of ${this.#sequences.count} sequences`);
   }
 
   blocksFor(tokens: number): number {

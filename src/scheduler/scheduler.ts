@@ -202,6 +202,7 @@ export class Scheduler {
     this.waiting.check();
     this.rotation.check();
     this.steps.check();
+    this.claims.check();
     for (let position = 0; position < this.waiting.size; position++) {
       const request = this.waiting.requestAt(position);
       const isRunning = this.sequences.rowOf(request) >= 0;
@@ -283,8 +284,7 @@ export class Scheduler {
     const { sequences } = this;
     for (let index = sequences.count - 1; index >= 0; index--) {
       const row = sequences.order[index]!;
-      if (sequences.isParked[row] === 0) continue;
-      if (this.rotation.isAtHost(row)) continue;
+      if (sequences.isParked[row] === 0 || this.rotation.isAtHost(row)) continue;
       const parkedNs = nowNs - sequences.parkedSinceNs[row]!;
       if (parkedNs > this.#options.parkedMaxNs) this.preempt(row, nowNs);
     }

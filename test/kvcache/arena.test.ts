@@ -260,7 +260,7 @@ it("does what a naive arena does, whatever the commands, and nothing is left ove
       fc.modelRun(() => ({ model: world, real: null }), steps);
       drain(world);
     }),
-    { numRuns: 80, seed: 31 },
+    { numRuns: 60, seed: 31 },
   );
   expect([...seen.keys()].sort()).toEqual([
     "LeaseDenied", "LeaseGranted", "LeaseLost", "LenderActivity", "OfferSlices", "RecallRequested",

@@ -96,7 +96,7 @@ it("leaves out, parks and brings back whom a naive rotation would", () => {
       parkings += model.parkings;
       runs++;
     }),
-    { numRuns: 120, seed: 8 },
+    { numRuns: 80, seed: 8 },
   );
   expect(rotations).toBeGreaterThan(runs);
   expect(parkings).toBeGreaterThan(10);
