@@ -53,10 +53,11 @@ export function capacityText(json: CapacityJson, paint: Paint): string {
   const heads = line(COLUMNS.map(({ title }) => title));
   const { ttftSeconds, tpotSeconds } = json.slo;
   const seeds = json.seeds.length === 1 ? `seed ${json.seeds[0]}` : `${json.seeds.length} seeds`;
+  const tolerance = `${(json.tolerance * 100).toFixed(0)} %`;
   const lines = [
     paint.bold(`${json.scenario}: how much ${json.engine} serves within the SLO, ${seeds}`),
     `The highest ${json.scaledKey} with p99 TTFT <= ${ttftSeconds} s and p99 TPOT <= ` +
-      `${tpotSeconds} s, to within ${(json.tolerance * 100).toFixed(0)} %; other engines as they are`,
+      `${tpotSeconds} s, to within ${tolerance}; other engines as they are`,
     "",
     heads,
     paint.dim("-".repeat(heads.length)),

@@ -46,7 +46,8 @@ export function capacityVerdict(
   }
   if (best.versusStatic === null) {
     const served = `${significant(best.requestsPerSecond)} requests/s`;
-    const text = `Yes: with ${name}, ${engine} serves ${served} within the SLO, with ${reference} none.`;
+    const gain = `with ${name}, ${engine} serves ${served} within the SLO`;
+    const text = `Yes: ${gain}, with ${reference} none.`;
     return { text, winner: name };
   }
   const gain = gainText(name, best, base, facts, reference);
