@@ -28,6 +28,57 @@ export function quantile(sorted: Float64Array, share: number): number | null {
 /** Sorts a copy; entries of weight zero vanish. */
 export function sortWeighted(values: Float64Array, weights: Float64Array): WeightedValues {
   assert(values.length === weights.length, "weighted values: columns of unequal length");
+  const packed = packedInOrder(values, weights);
+  return packed === null ? sortedByIndex(values, weights) : unpacked(packed);
+}
+
+/**
+ * A value and its weight as one whole number, value first: such numbers sort natively, some five
+ * times faster than indices with a comparison. 53 bits hold values up to 36 minutes and weights up
+ * to 4,095; a greater weight becomes several entries.
+ */
+const WEIGHT_RANGE = 2 ** 12;
+const PACKED_VALUE_MAX = 2 ** (53 - 12) - 1;
+
+/** @returns `null` when a value is not a whole number in that range, or a weight none. */
+function packedInOrder(values: Float64Array, weights: Float64Array): Float64Array | null {
+  let packed = new Float64Array(values.length);
+  let count = 0;
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!;
+    if (!(value >= 0 && value <= PACKED_VALUE_MAX && Number.isInteger(value))) return null;
+    const weight = weights[index]!;
+    if (!Number.isInteger(weight)) return null;
+    for (let left = weight; left > 0; left -= WEIGHT_RANGE - 1) {
+      if (count === packed.length) packed = grown(packed);
+      packed[count++] = value * WEIGHT_RANGE + Math.min(left, WEIGHT_RANGE - 1);
+    }
+  }
+  return packed.subarray(0, count).sort();
+}
+
+function grown(column: Float64Array): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(column.length * 2 + 1);
+  larger.set(column);
+  return larger;
+}
+
+/** @param packed is overwritten by the values. */
+function unpacked(packed: Float64Array): WeightedValues {
+  const cumulative = new Float64Array(packed.length);
+  let total = 0;
+  for (let index = 0; index < packed.length; index++) {
+    const both = packed[index]!;
+    const value = Math.floor(both / WEIGHT_RANGE);
+    total += both - value * WEIGHT_RANGE;
+    packed[index] = value;
+    cumulative[index] = total;
+  }
+  return { values: packed, cumulative };
+}
+
+/** The same for values of any kind. */
+function sortedByIndex(values: Float64Array, weights: Float64Array): WeightedValues {
   const order = new Uint32Array(values.length);
   let kept = 0;
   for (let index = 0; index < values.length; index++) {

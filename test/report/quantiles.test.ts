@@ -68,4 +68,27 @@ describe("weighted quantile", () => {
       }),
     );
   });
+
+  it("is the same for any size of values and weights", () => {
+    // Around what 41 and 12 bits hold, where values are sorted in another way.
+    const value = fc.oneof(
+      fc.integer({ min: 0, max: 100 }),
+      fc.integer({ min: 2 ** 41 - 3, max: 2 ** 41 + 3 }),
+      fc.constantFrom(0.5, 1.5, -1),
+    );
+    const weight = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 4090, max: 8200 }));
+    const entry = fc.tuple(value, weight);
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 5 }), shares, (entries, share) => {
+        const list = sortWeighted(
+          Float64Array.from(entries, ([own]) => own),
+          Float64Array.from(entries, ([, own]) => own),
+        );
+        const expanded = entries.flatMap(([own, count]) => Array<number>(count).fill(own));
+        const naive = naiveQuantile(expanded, share);
+        if (naive === null) expect(weightedQuantile(list, share)).toBeNull();
+        else expect(weightedQuantile(list, share)).toBeCloseTo(naive, 2);
+      }),
+    );
+  });
 });
