@@ -139,10 +139,6 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.#sink.note("preempted", request, this.#nowNs);
   }
 
-  parked(request: number): void {
-    this.#sink.note("parked", request, this.#nowNs);
-  }
-
   // What the recall ladder asks.
 
   fenceNs(row: number, nowNs: number): number {

@@ -91,9 +91,5 @@ export interface EngineSink {
 export type EngineNote =
   | "admitted"
   | "preempted"
-  | "parked"
   | "step"
-  | "move"
-  | "returned"
-  | "recalled"
   | "interrupted";

@@ -47,7 +47,7 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
   let bestRate = 0;
   let bestIndex = 0;
   for (let index = 0; index <= STEPS; index++) {
-    const remoteBytes = (remoteBytesMax * index) / STEPS;
+    const remoteBytes = amountAt(index, remoteBytesMax);
     const roughly = (ownBytes + remoteBytes) / sequenceBytes;
     const ring = question.forecast.ringBytes(roughly, remoteBytes);
     const fits = (ownBytes - ring + remoteBytes) / sequenceBytes;
@@ -62,10 +62,16 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
     if (index > 0 && rate < bestRate * (1 + gainMin)) continue;
     bestRate = rate;
     bestIndex = index;
-    const fitsNext = fits + remoteBytesMax / STEPS / sequenceBytes;
+    const more = amountAt(index + 1, remoteBytesMax) - remoteBytes;
+    const fitsNext = fits + more / sequenceBytes;
     best = { remoteBytes, bound: boundAt(index, fitsNext, sequencesMax) };
   }
   return best;
+}
+
+/** Amounts lie closer together where they are small: a large cap must not hide a small optimum. */
+function amountAt(index: number, remoteBytesMax: number): number {
+  return remoteBytesMax * (index / STEPS) ** 2;
 }
 
 /** Why the best amount is not more: the last one looked at, work for no more, or no gain. */

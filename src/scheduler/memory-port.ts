@@ -37,5 +37,4 @@ export interface SchedulerEvents {
   failed(request: number, reason: "beyond-context" | "larger-than-memory" | "timeout"): void;
   preempted(request: number, row: number, recomputedTokens: number): void;
   admitted(request: number, row: number): void;
-  parked(request: number): void;
 }

@@ -14,11 +14,7 @@ import type { ByteGauge, FailureReason, GapLog, Window } from "./run-record.ts";
 const NOTE_CODES: Readonly<Record<EngineNote, number>> = {
   admitted: 1,
   preempted: 2,
-  parked: 3,
   step: 4,
-  move: 5,
-  returned: 6,
-  recalled: 7,
   interrupted: 8,
 };
 
@@ -65,7 +61,6 @@ export class Recorder implements EngineSink {
   tokensInWindow = 0;
   tokensInTotalWindow = 0;
   runningNs = 0;
-  parked = 0;
   readonly #digest: Digest;
   readonly #engine: number;
   #gapNs = new Float64Array(1024);
@@ -120,7 +115,6 @@ export class Recorder implements EngineSink {
   }
 
   note(kind: EngineNote, value: number, nowNs: number): void {
-    if (kind === "parked") this.parked++;
     this.#log(NOTE_CODES[kind], value, nowNs);
   }
 

@@ -180,7 +180,6 @@ export class Bench implements SchedulerEvents {
     assert.equal(this.scheduler.sequences.request[row], request);
   }
 
-  parked(): void {}
 
   /** Everything that must be true at any time, and of a batch that is about to run. */
   check(batch: Batch | null): void {

@@ -92,7 +92,6 @@ class Pipeline implements SchedulerEvents {
   }
   preempted(): void {}
   admitted(): void {}
-  parked(): void {}
 
   #land(): void {
     const { scheduler } = this;
