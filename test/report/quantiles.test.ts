@@ -85,6 +85,7 @@ describe("weighted quantile", () => {
           Float64Array.from(entries, ([, own]) => own),
         );
         const expanded = entries.flatMap(([own, count]) => Array<number>(count).fill(own));
+        expect(list.cumulative.at(-1) ?? 0).toBe(expanded.length);
         const naive = naiveQuantile(expanded, share);
         if (naive === null) expect(weightedQuantile(list, share)).toBeNull();
         else expect(weightedQuantile(list, share)).toBeCloseTo(naive, 2);
