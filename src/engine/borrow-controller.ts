@@ -51,6 +51,8 @@ const REQUEST_SLICES_MAX = 64;
  * they saw without lending, while loans would trade their time per token for shorter queues.
  */
 const ROLE_QUIET_NS = 60 * NS_PER_SECOND;
+/** A shortage must have lasted so long: a burst that is over sooner is served better as it is. */
+const SHORTAGE_NS = 10 * NS_PER_SECOND;
 /** Empty borrowed slices are kept for so long after memory was last short. */
 const KEEP_EMPTY_NS = NS_PER_SECOND;
 
@@ -66,6 +68,7 @@ export class BorrowController {
   readonly #ladder: RecallLadder;
   readonly #residency: Residency;
   #lastShortNs = -Infinity;
+  #shortSinceNs = 0;
 
   constructor(options: BorrowOptions, parts: BorrowParts) {
     this.#options = options;
@@ -86,6 +89,7 @@ export class BorrowController {
       this.#returnUnused(nowNs);
       return;
     }
+    if (nowNs - this.#lastShortNs > KEEP_EMPTY_NS) this.#shortSinceNs = nowNs;
     this.#lastShortNs = nowNs;
     if (this.#arena.offeredSlices > 0) {
       // An engine is lender or borrower: its own memory comes home before it asks for others'.
@@ -96,7 +100,7 @@ export class BorrowController {
         return;
       }
     }
-    if (nowNs - this.#arena.lentUntilNs < ROLE_QUIET_NS && !this.#mustBorrow()) {
+    if (!this.#mayBecomeBorrower(nowNs) && !this.#mustBorrow()) {
       this.#arena.refusals.role++;
       return;
     }
@@ -114,6 +118,13 @@ export class BorrowController {
     const before = this.#arena.borrowedSlices;
     this.decide(nowNs);
     return this.#arena.borrowedSlices > before;
+  }
+
+  /** A borrower stays one; others wait until they have not lent, and been short, for a while. */
+  #mayBecomeBorrower(nowNs: number): boolean {
+    if (this.#arena.borrowedSlices > 0) return true;
+    if (nowNs - this.#arena.lentUntilNs < ROLE_QUIET_NS) return false;
+    return nowNs - this.#shortSinceNs >= SHORTAGE_NS;
   }
 
   /** Slices that running sequences' growth and the head of the queue need beyond what is held. */

@@ -17,7 +17,7 @@ engines:
   - name: busy
     gpus: [0]
     model: OPT-13B
-    workload: { arrivals: poisson, rate: 5, seconds: 60, lengths: sharegpt }
+    workload: { arrivals: poisson, rate: 5, seconds: 240, lengths: sharegpt }
   - { name: idle, gpus: [1], model: OPT-13B }
 `);
   const settings = scenario.systems.find(({ name }) => name === system)!;
