@@ -232,8 +232,9 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.#setActive(true, nowNs);
     if (this.#options.stepsAhead === 1) this.scheduler.schedule(flight.localStepNs, nowNs);
     if (arena.borrowedSlices === 0) return;
-    residency.prepareRoom(this.scheduler, this.#options.maxBatchTokens, nowNs);
+    // The ring first: room that prompts move out into is gone before the ring's slice is empty.
     planner.growRing(residency, nowNs);
+    residency.prepareRoom(this.scheduler, this.#options.maxBatchTokens, nowNs);
   }
 
   #control(nowNs: number): void {
