@@ -67,7 +67,8 @@ export class CostedCopies implements CopyEngine {
     this.#freeAtNs.set(key, endNs);
     this.#due.push(endNs, request.id);
     const bytesPerSecond = Math.min(rate, (request.bytes * NS_PER_SECOND) / busyNs);
-    const train = this.#trains.get(key) ?? this.#begin(key, source, target, bytesPerSecond, request);
+    const ends = [source, target];
+    const train = this.#trains.get(key) ?? this.#begin(key, ends, bytesPerSecond, request);
     train.copies++;
     this.#trainOf.set(request.id, train);
     if (source >= 0 && target >= 0) this.#load.recordPath(source, target, request.bytes, busyNs);
@@ -93,13 +94,12 @@ export class CostedCopies implements CopyEngine {
   /** The first copy of a train puts its load on the GPUs at both ends; the last takes it off. */
   #begin(
     key: number,
-    source: number,
-    target: number,
+    ends: readonly number[],
     bytesPerSecond: number,
     { isExempt }: CopyRequest,
   ): Train {
     const loads: CopyLoad[] = [];
-    for (const end of [source, target]) {
+    for (const end of ends) {
       if (end < 0 || end === this.#options.gpu) continue;
       this.#load.addCopies(end, this.#options.gpu, bytesPerSecond, isExempt);
       loads.push({ gpu: end, bytesPerSecond, isExempt });

@@ -42,14 +42,16 @@ function copiesOf(paceOf: (gpu: number) => number = () => Infinity, hasPeers = t
 
 const bytesNs = (bytes: number, rate: number): number => (bytes * 1e9) / rate;
 
+const anyCopy = fc.record({
+  bytes: fc.integer({ min: 1, max: 1e8 }),
+  copies: fc.integer({ min: 1, max: 99 }),
+});
+
 describe("costed copies", () => {
   it("of one pair follow each other, with one latency a train", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ bytes: fc.integer({ min: 1, max: 1e8 }), copies: fc.integer({ min: 1, max: 99 }) }), {
-          minLength: 1,
-          maxLength: 20,
-        }),
+        fc.array(anyCopy, { minLength: 1, maxLength: 20 }),
         (train) => {
           const { copies, endsAt } = copiesOf();
           train.forEach((copy, id) => {
@@ -69,9 +71,10 @@ describe("costed copies", () => {
 
   it("of other pairs do not wait", () => {
     const { copies, endsAt } = copiesOf();
-    copies.submit({ id: 1, source: OWN, target: FIRST, bytes: 1e9, copies: 1, isExempt: false }, 0);
-    copies.submit({ id: 2, source: OWN, target: SECOND, bytes: 1e6, copies: 1, isExempt: false }, 0);
-    copies.submit({ id: 3, source: FIRST, target: OWN, bytes: 1e6, copies: 1, isExempt: false }, 0);
+    const rest = { copies: 1, isExempt: false };
+    copies.submit({ id: 1, source: OWN, target: FIRST, bytes: 1e9, ...rest }, 0);
+    copies.submit({ id: 2, source: OWN, target: SECOND, bytes: 1e6, ...rest }, 0);
+    copies.submit({ id: 3, source: FIRST, target: OWN, bytes: 1e6, ...rest }, 0);
     expect([...endsAt().keys()]).toStrictEqual([2, 3, 1]);
   });
 
@@ -99,11 +102,12 @@ describe("costed copies", () => {
 
   it("go through the host between lenders without a path", () => {
     const { copies } = copiesOf(undefined, false);
-    copies.submit({ id: 1, source: FIRST, target: SECOND, bytes: 1e8, copies: 1, isExempt: true }, 0);
+    const rest = { bytes: 1e8, copies: 1, isExempt: true };
+    copies.submit({ id: 1, source: FIRST, target: SECOND, ...rest }, 0);
     expect(copies.nextDueNs()).toBe(Math.round(LATENCY_NS + COPY_NS + bytesNs(1e8, HOST)));
   });
 
-  it("slow the GPUs at both ends down until the last of a train has ended, and never their own", () => {
+  it("slow others' GPUs down until the last of a train has ended, and never their own", () => {
     const { copies, load } = copiesOf();
     for (const id of [1, 2, 3]) {
       copies.submit({ id, source: FIRST, target: OWN, bytes: 1e7, copies: 1, isExempt: false }, 0);

@@ -22,6 +22,8 @@ const anyCompute = fc.record({
   hbmBytesPerSecond: fc.constant(hbmBytesPerSecond),
 });
 
+const anyShare = fc.double({ min: 0, max: 1, noNaN: true });
+
 const anyReads = fc.array(
   fc.record({
     source: fc.integer({ min: 1, max: 2 }),
@@ -108,7 +110,7 @@ describe("costed runner", () => {
 
   it("goes on as before when what follows an interrupt is what was planned", () => {
     fc.assert(
-      fc.property(anyCompute, anyReads, fc.double({ min: 0, max: 1, noNaN: true }), (c, reads, at) => {
+      fc.property(anyCompute, anyReads, anyShare, (c, reads, at) => {
         const load = new ServerLoad(topology, "subtractive", null);
         const runner = runnerOf(c.layers, load);
         const work = workOf(c, 1, readSetOf(reads));
@@ -123,9 +125,9 @@ describe("costed runner", () => {
     );
   });
 
-  it("ends earlier when the rest of it reads nothing remote, but not before the group in flight", () => {
+  it("ends earlier when its rest reads nothing remote, not before the group in flight", () => {
     fc.assert(
-      fc.property(anyCompute, anyReads, fc.double({ min: 0, max: 1, noNaN: true }), (c, reads, at) => {
+      fc.property(anyCompute, anyReads, anyShare, (c, reads, at) => {
         const load = new ServerLoad(topology, "subtractive", null);
         const runner = runnerOf(c.layers, load);
         runner.submit(workOf(c, 1, readSetOf(reads)), 0);
@@ -139,7 +141,8 @@ describe("costed runner", () => {
   });
 
   it("loads its lenders while it reads them, and only then", () => {
-    const compute = { layers: 8, hostNs: 1e6, headNs: 1e5, linearLayerNs: 1e5, attentionLayerNs: 1e5 };
+    const layer = { linearLayerNs: 1e5, attentionLayerNs: 1e5 };
+    const compute = { layers: 8, hostNs: 1e6, headNs: 1e5, ...layer };
     const load = new ServerLoad(topology, "subtractive", null);
     const runner = runnerOf(8, load);
     const readSet = readSetOf([{ source: 1, runs: 1, bytes: 1e6 }]);

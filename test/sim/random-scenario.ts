@@ -30,9 +30,12 @@ export interface Fault {
   readonly draw: number;
 }
 
-export interface RandomRun {
+export interface SeededRun {
   readonly family: Family;
   readonly seed: number;
+}
+
+export interface RandomRun extends SeededRun {
   readonly scenario: Scenario;
   readonly admission: AdmissionSetting;
   /** In the order of their times. */
@@ -152,7 +155,7 @@ function randomTopology(
 ): Topology {
   const hbmBytesPerSecond = draw.scale(8e9, 150e9);
   const ratio = family === "links" ? draw.scale(0.005, 0.3) : draw.scale(0.05, 0.3);
-  // Where computing is slow, what a recall makes an engine compute again costs more than loans earn.
+  // Where computing is slow, what recalls make an engine compute again costs more than loans earn.
   const flopsPerSecond = family === "faults" ? draw.scale(0.1e12, 2e12) : draw.scale(0.3e12, 20e12);
   const wiring = draw.pick(["switch", "mesh", "pcie"] as const);
   const gpus = models.map((model, index): Gpu => {

@@ -143,7 +143,7 @@ export class ReadWatch {
       if (use.untilNs <= nowNs || isGone(this.#pool.ownerOf(sliceId(row)))) continue;
       assert(
         this.#pool.epochOf(sliceId(row)) === use.epoch,
-        () => `watch: engine ${this.#index} reads row ${row} until ${use.untilNs}, gone at ${nowNs}`,
+        () => `watch: ${this.#index} reads row ${row} until ${use.untilNs}, gone at ${nowNs}`,
       );
     }
     this.#checkLenders();

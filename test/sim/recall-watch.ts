@@ -40,7 +40,7 @@ export class RecallWatch {
       if (owed <= 0) return;
       const waitNs = nowNs - this.#sinceNs[engine]!;
       this.longestNs = Math.max(this.longestNs, waitNs);
-      const text = (): string => `recalls: engine ${engine} waits for ${owed} slices for ${waitNs} ns`;
+      const text = (): string => `recalls: ${engine} waits for ${owed} slices for ${waitNs} ns`;
       assert(waitNs <= ANSWER_NS, text);
     });
   }
@@ -48,7 +48,8 @@ export class RecallWatch {
   #asked(engine: number, count: number, nowNs: number): void {
     if (this.#owed[engine]! <= 0) this.#sinceNs[engine] = nowNs;
     // Demands for what refills wait for already do not add up.
-    this.#owed[engine] = Math.min(this.#owed[engine]! + count, this.#pool.lentSlices(engineId(engine)));
+    const lent = this.#pool.lentSlices(engineId(engine));
+    this.#owed[engine] = Math.min(this.#owed[engine]! + count, lent);
   }
 
   #cameBack(engine: number, count: number, nowNs: number): void {

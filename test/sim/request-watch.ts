@@ -132,7 +132,7 @@ export class RequestWatch {
     const token = recorder.token.bind(recorder);
     recorder.token = (request, isFirst, gapNs, nowNs) => {
       assert(this.isOpen(index, request), () => `requests: a token for ${request}, which ended`);
-      assert(isFirst === (tokens[request] === 0), () => `requests: ${request} has two first tokens`);
+      assert(isFirst === (tokens[request] === 0), () => `requests: ${request} starts twice`);
       if (isFirst) this.#checkFirst(index, request, nowNs);
       assert(gapNs > 0, () => `requests: a gap of ${gapNs} ns`);
       tokens[request]!++;

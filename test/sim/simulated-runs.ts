@@ -1,11 +1,7 @@
-// The hundred seeds that every change must pass, and that must find every planted bug.
+// The hundred seeds and more that every change must pass, and that must find every planted bug.
 
-import type { Family } from "./random-scenario.ts";
-
-export interface SeededRun {
-  readonly family: Family;
-  readonly seed: number;
-}
+import type { Family, SeededRun } from "./random-scenario.ts";
+import { REGRESSION_SEEDS } from "./regression-seeds.ts";
 
 const SEEDS: readonly (readonly [Family, number])[] = [
   ["bursts", 20],
@@ -14,6 +10,14 @@ const SEEDS: readonly (readonly [Family, number])[] = [
   ["faults", 45],
 ];
 
-export const SIMULATED_RUNS: readonly SeededRun[] = SEEDS.flatMap(([family, count]) =>
-  Array.from({ length: count }, (_, seed) => ({ family, seed })),
+const regular = SEEDS.flatMap(([family, count]) =>
+  Array.from({ length: count }, (_, seed): SeededRun => ({ family, seed })),
 );
+
+/** Those that once found something are among them or come after. */
+export const SIMULATED_RUNS: readonly SeededRun[] = [
+  ...regular,
+  ...REGRESSION_SEEDS.filter(({ family, seed }) => {
+    return !regular.some((run) => run.family === family && run.seed === seed);
+  }),
+];

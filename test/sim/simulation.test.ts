@@ -54,7 +54,7 @@ const EXPECTED = [
 /** What cannot occur yet, and why. */
 const UNUSED: ReadonlyMap<string, string> = new Map([
   ["rung cached", "waits for a prefix cache"],
-  ["prefetch miss", "copies are asked for before their group is reached, so they are late at worst"],
+  ["prefetch miss", "copies are asked for before their group is reached: they are late at worst"],
 ]);
 
 describe("a hundred simulations of the whole core", () => {
