@@ -1,0 +1,74 @@
+/**
+ * Prints how near the simulator's steady state comes to the closed form: GPUs, models, contexts,
+ * access modes, with and without a cap.
+ *
+ * Run by hand (`npx tsx tools/limit-sweep.ts [text]`; the text picks rows that contain it);
+ * docs/EXPERIMENTS.md quotes it. Takes about a minute.
+ */
+
+import { comparePoint, type SweptPoint } from "./limit-sweep-compare.ts";
+import type { SteadyCase } from "./limit-sweep-run.ts";
+
+const PLACES: readonly (readonly [server: string, model: string, contextTokens: number])[] = [
+  ["4xa100-40g", "OPT-13B", 1024],
+  ["4xa100-40g", "OPT-13B", 1536],
+  ["4xa100-80g", "Qwen3-32B", 1024],
+  ["4xh100", "Qwen3-32B", 1024],
+  ["4xh100", "Qwen3-32B", 2048],
+  ["4xh100", "CodeLlama-34B", 1024],
+  ["4xh100", "Qwen2.5-14B", 2048],
+  ["4xh100", "Llama-3.1-8B", 2048],
+  ["4xh200", "Qwen3-32B", 2048],
+];
+
+const HEADINGS =
+  "server      model            context  mode    cap    closed  simulated  difference" +
+  "   of limits   sequences      step, ms        borrowed, GB    staged, GB";
+
+function main(filter: string): void {
+  console.log(HEADINGS);
+  const points: SweptPoint[] = [];
+  for (const [server, model, contextTokens] of PLACES) {
+    for (const cap of ["100%", "none"] as const) {
+      for (const mode of ["mixed", "staged", "direct"] as const) {
+        const asked: SteadyCase = { server, model, contextTokens, mode, cap };
+        if (!Object.values(asked).join(" ").includes(filter)) continue;
+        const point = comparePoint(asked);
+        points.push(point);
+        console.log(lineOf(point));
+      }
+    }
+  }
+  const near = points.filter(({ difference }) => Math.abs(difference) <= 0.02).length;
+  const above = points.filter(isAbove).length;
+  console.log(`\n${near} of ${points.length} within 2 %, ${above} above what \`ema limits\` gives`);
+}
+
+function lineOf(point: SweptPoint): string {
+  const { asked, simulated, closed, difference, limitTokensPerSecond } = point;
+  const pair = (mine: number, theirs: number, digits: number): string =>
+    `${mine.toFixed(digits)} / ${theirs.toFixed(digits)}`.padEnd(15);
+  return [
+    asked.server.padEnd(11),
+    asked.model.padEnd(15),
+    String(asked.contextTokens).padStart(8),
+    ` ${asked.mode.padEnd(7)}`,
+    asked.cap.padEnd(5),
+    closed.tokensPerSecond.toFixed(0).padStart(7),
+    simulated.tokensPerSecond.toFixed(0).padStart(10),
+    `${(100 * difference).toFixed(1)} %`.padStart(11),
+    (simulated.tokensPerSecond / limitTokensPerSecond).toFixed(3).padStart(10),
+    `  ${pair(simulated.sequences, closed.sequences, 1)}`,
+    pair(1e3 * simulated.stepSeconds, 1e3 * closed.stepSeconds, 2),
+    pair(simulated.remoteBytes / 1e9, closed.remoteBytes / 1e9, 2),
+    pair(simulated.stagedBytes / 1e9, closed.stagedBytes / 1e9, 2),
+  ]
+    .join(" ")
+    .trimEnd();
+}
+
+function isAbove({ simulated, limitTokensPerSecond }: SweptPoint): boolean {
+  return simulated.tokensPerSecond > limitTokensPerSecond;
+}
+
+main(process.argv[2] ?? "");
