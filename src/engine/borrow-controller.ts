@@ -24,6 +24,7 @@ export interface BorrowOptions {
   readonly tpotTargetNs: number;
   readonly growthShare: number;
   readonly maxSequences: number;
+  readonly roleTimes?: RoleTimes;
 }
 
 /** What it decides over. */
@@ -46,18 +47,28 @@ interface BestSlices {
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
-/**
- * An engine that has lent does not borrow for a minute: with its own memory back its users see what
- * they saw without lending, while loans would trade their time per token for shorter queues.
- */
-const ROLE_QUIET_NS = 60 * NS_PER_SECOND;
-/** A shortage must have lasted so long: a burst that is over sooner is served better as it is. */
-const SHORTAGE_NS = 10 * NS_PER_SECOND;
-/** Empty borrowed slices are kept for so long after memory was last short. */
-const KEEP_EMPTY_NS = NS_PER_SECOND;
+/** How long something must have lasted before an engine changes what it is to others. */
+export interface RoleTimes {
+  /**
+   * An engine that has lent does not borrow for so long: with its own memory back its users see
+   * what they saw without lending, while loans would trade their time per token for shorter queues.
+   */
+  readonly lentQuietNs: number;
+  /** A shortage must have lasted so long: a burst that is over sooner is served better as it is. */
+  readonly shortageNs: number;
+  /** Empty borrowed slices are kept for so long after memory was last short. */
+  readonly keepEmptyNs: number;
+}
+
+export const ROLE_TIMES: RoleTimes = {
+  lentQuietNs: 60 * NS_PER_SECOND,
+  shortageNs: 20 * NS_PER_SECOND,
+  keepEmptyNs: NS_PER_SECOND,
+};
 
 export class BorrowController {
   readonly #options: BorrowOptions;
+  readonly #times: RoleTimes;
   readonly #pool: Pool;
   readonly #arena: Arena;
   readonly #kv: KvCache;
@@ -72,6 +83,7 @@ export class BorrowController {
 
   constructor(options: BorrowOptions, parts: BorrowParts) {
     this.#options = options;
+    this.#times = options.roleTimes ?? ROLE_TIMES;
     this.#pool = parts.pool;
     this.#arena = parts.arena;
     this.#kv = parts.kv;
@@ -89,7 +101,7 @@ export class BorrowController {
       this.#returnUnused(nowNs);
       return;
     }
-    if (nowNs - this.#lastShortNs > KEEP_EMPTY_NS) this.#shortSinceNs = nowNs;
+    if (nowNs - this.#lastShortNs > this.#times.keepEmptyNs) this.#shortSinceNs = nowNs;
     this.#lastShortNs = nowNs;
     if (this.#arena.offeredSlices > 0) {
       // An engine is lender or borrower: its own memory comes home before it asks for others'.
@@ -123,8 +135,8 @@ export class BorrowController {
   /** A borrower stays one; others wait until they have not lent, and been short, for a while. */
   #mayBecomeBorrower(nowNs: number): boolean {
     if (this.#arena.borrowedSlices > 0) return true;
-    if (nowNs - this.#arena.lentUntilNs < ROLE_QUIET_NS) return false;
-    return nowNs - this.#shortSinceNs >= SHORTAGE_NS;
+    if (nowNs - this.#arena.lentUntilNs < this.#times.lentQuietNs) return false;
+    return nowNs - this.#shortSinceNs >= this.#times.shortageNs;
   }
 
   /** Slices that running sequences' growth and the head of the queue need beyond what is held. */
@@ -274,7 +286,7 @@ export class BorrowController {
 
   #returnUnused(nowNs: number): void {
     if (this.#arena.borrowedSlices === 0) return;
-    if (nowNs - this.#lastShortNs < KEEP_EMPTY_NS) return;
+    if (nowNs - this.#lastShortNs < this.#times.keepEmptyNs) return;
     const { freeBlocks } = this.#kv.slices;
     // Home has room for what comes; empty borrowed slices serve nobody here.
     if (freeBlocks[LOCAL_SOURCE]! < this.#kv.layout.blocksPerSlice) return;

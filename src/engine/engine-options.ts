@@ -11,6 +11,7 @@ import type { KvLayout } from "../kvcache/index.ts";
 import type { HeadroomSetting } from "../pool/index.ts";
 import type { AccessMode, LinkCosts } from "../prefetch/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
+import type { RoleTimes } from "./borrow-controller.ts";
 
 export interface EngineOptions {
   readonly engine: EngineId;
@@ -45,6 +46,8 @@ export interface EngineOptions {
   readonly admission: AdmissionSetting;
   readonly headTimeoutNs: number;
   readonly parkedMaxNs: number;
+  /** ROLE_TIMES unless given: small simulations live faster. */
+  readonly roleTimes?: RoleTimes;
   /** 1: the next step is decided while this one runs; not built for engines that lend or borrow. */
   readonly stepsAhead?: 0 | 1;
   /** A preempted request finds its own KV again while nobody took it; needs slices of one block. */

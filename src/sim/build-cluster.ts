@@ -7,7 +7,14 @@
 
 import { EmaError, engineId } from "../base/index.ts";
 import { createCostModel, kvMemoryBytes, pathBetween, type Topology } from "../hardware/index.ts";
-import { Engine, type CopyEngine, type EngineOptions, type StepRunner } from "../engine/index.ts";
+import {
+  Engine,
+  ROLE_TIMES,
+  type CopyEngine,
+  type EngineOptions,
+  type RoleTimes,
+  type StepRunner,
+} from "../engine/index.ts";
 import { createKvLayout, type KvLayout } from "../kvcache/index.ts";
 import { Pool } from "../pool/index.ts";
 import type { MemoryLimit, Scenario, SystemSettings } from "../scenario/index.ts";
@@ -33,6 +40,8 @@ export interface ClusterSeams {
   copies?(copies: CopyEngine, engine: number): CopyEngine;
   /** Ten minutes of waiting are many events in a small simulation. */
   readonly headTimeoutNs?: number;
+  /** So are a minute after lending and a long shortage before borrowing. */
+  readonly roleTimes?: RoleTimes;
 }
 
 /** What an engine has: whole slices of its own KV memory. */
@@ -117,6 +126,7 @@ export function buildCluster(
     const options = {
       ...engineOptions(scenario, system, sizes, index, admission),
       headTimeoutNs: seams.headTimeoutNs ?? HEAD_TIMEOUT_NS,
+      roleTimes: seams.roleTimes ?? ROLE_TIMES,
     };
     const gpuOfSource = Int32Array.of(engine.gpuIndex, ...engines.map((e) => e.gpuIndex), -1);
     const runner = new CostedRunner(

@@ -8,6 +8,7 @@
  */
 
 import { Prng } from "../../src/base/index.ts";
+import type { RoleTimes } from "../../src/engine/index.ts";
 import type { Gpu, ModelShape, Path, Topology } from "../../src/hardware/index.ts";
 import type { EngineSettings, PoolSettings, Scenario } from "../../src/scenario/index.ts";
 import { ADMISSION_SETTINGS, type AdmissionSetting } from "../../src/sim/index.ts";
@@ -38,6 +39,8 @@ export interface SeededRun {
 export interface RandomRun extends SeededRun {
   readonly scenario: Scenario;
   readonly admission: AdmissionSetting;
+  /** How fast engines change between lender and borrower: in seconds what takes minutes else. */
+  readonly roleTimes: RoleTimes;
   /** In the order of their times. */
   readonly faults: readonly Fault[];
 }
@@ -118,7 +121,12 @@ export function randomRun(family: Family, seed: number): RandomRun {
     notes: [],
   };
   const faults = family === "faults" ? randomFaults(draw, demands) : [];
-  return { family, seed, scenario, admission: draw.pick(ADMISSION_SETTINGS), faults };
+  const roleTimes: RoleTimes = {
+    lentQuietNs: draw.pick([0, 0, 1, 3]) * SECOND,
+    shortageNs: draw.pick([0, 0, 0.1, 1]) * SECOND,
+    keepEmptyNs: draw.pick([0.1, 1]) * SECOND,
+  };
+  return { family, seed, scenario, admission: draw.pick(ADMISSION_SETTINGS), roleTimes, faults };
 }
 
 /** Big in KV bytes a token, small in everything that computing costs. */

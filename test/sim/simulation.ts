@@ -45,6 +45,7 @@ export function runSimulation(run: RandomRun, bug: PlantedBug = {}): Outcome {
   let members: Cluster["members"] = [];
   const cluster = buildCluster(scenario, scenario.systems[0]!, seed, admission, digest, {
     headTimeoutNs: HEAD_TIMEOUT_NS,
+    roleTimes: run.roleTimes,
     pool: (pool) => {
       scenario.engines.forEach((_, index) => {
         watches.push(new ReadWatch(index, pool, () => members[index]!.engine));
