@@ -47,26 +47,13 @@ export function scaledEngine(
       throw argumentError(`--capacity: engine ${name} cannot be scaled: ${expected}`, cause);
     }
   };
-  if (!isTrace) {
-    // The rate of an on-off workload is that of its on part: the first probe corrects the guess.
-    scenarioAt(roundRate(offered));
-    return {
-      name,
-      key,
-      startSetting: roundRate(offered),
-      requestsPerSecondOfUnit: 1,
-      scenarioAt,
-    };
-  }
-  const unit = scenarioAt(1).engines.find((candidate) => candidate.name === name)!;
-  const unitRate = arrivalsPerSecond(unit, scenario.seed);
-  return {
-    name,
-    key,
-    startSetting: roundRate(offered / unitRate),
-    requestsPerSecondOfUnit: unitRate,
-    scenarioAt,
-  };
+  // The scale of a trace is a factor; that of a generator is the rate itself. Reading it once more
+  // also finds out, before anything runs, whether there is such a key.
+  const unit = scenarioAt(isTrace ? 1 : roundRate(offered)).engines.find((e) => e.name === name)!;
+  const requestsPerSecondOfUnit = isTrace ? arrivalsPerSecond(unit, scenario.seed) : 1;
+  // The mean rate of an on-off workload is below that of its on part: the search finds its way.
+  const startSetting = roundRate(offered / requestsPerSecondOfUnit);
+  return { name, key, startSetting, requestsPerSecondOfUnit, scenarioAt };
 }
 
 /** By what each engine could serve alone; of a server without a file by tokens a second. */
