@@ -12,8 +12,8 @@
 
 import { createCostModel } from "../src/hardware/index.ts";
 import { quickScenario, type AccessMode, type Scenario } from "../src/scenario/index.ts";
-import { buildCluster, Digest, memorySizes, type AdmissionSetting } from "../src/sim/index.ts";
-import type { StepRunner } from "../src/engine/index.ts";
+import { buildCluster, Digest, type AdmissionSetting } from "../src/sim/index.ts";
+import { ROLE_TIMES, type StepRunner } from "../src/engine/index.ts";
 import type { RequestTable } from "../src/workload/index.ts";
 
 export interface SteadyCase {
@@ -48,8 +48,6 @@ const WARM_UP_STEPS = 200;
 /** Decode steps looked at: the last ones below the context asked for. */
 const STEPS = 64;
 export const BLOCK_TOKENS = 16;
-/** An engine that is short of memory waits ten seconds before it borrows. */
-const SHORTAGE_SECONDS = 10;
 
 export function steadyScenario(asked: SteadyCase, requests: number): Scenario {
   const { server, model, mode, cap } = asked;
@@ -69,21 +67,14 @@ export function steadyScenario(asked: SteadyCase, requests: number): Scenario {
 
 /** All at once, and long enough that none ends before the steps looked at are over. */
 function requestsOf(scenario: Scenario, contextTokens: number, count: number): RequestTable {
-  const { gpuIndex, model } = scenario.engines[0]!;
-  const cost = createCostModel(scenario.topology.gpus[gpuIndex]!, model);
-  const ownTokens = memorySizes(scenario, scenario.systems[0]!)[0]!.kvTokens;
-  const sequences = ownTokens / contextTokens;
-  const layerNs =
-    cost.linearLayerNs(sequences) + cost.decodeAttentionLayerNs(sequences, ownTokens);
-  const stepNs = cost.hostNs + model.layers * layerNs + cost.headNs(sequences);
-  const growth = Math.ceil((SHORTAGE_SECONDS * 1e9) / stepNs) + WARM_UP_STEPS + STEPS;
-  const most = model.contextTokensMax - contextTokens;
-  const prompt = Math.max(BLOCK_TOKENS, contextTokens - growth);
+  const { model } = scenario.engines[0]!;
+  const more = Math.min(model.contextTokensMax - contextTokens, 512);
+  const growth = WARM_UP_STEPS + STEPS;
   return {
     count,
     arrivalNs: new Float64Array(count),
-    promptTokens: new Int32Array(count).fill(prompt),
-    outputTokens: new Int32Array(count).fill(contextTokens - prompt + Math.min(most, 1024)),
+    promptTokens: new Int32Array(count).fill(contextTokens - growth),
+    outputTokens: new Int32Array(count).fill(growth + more),
   };
 }
 
@@ -102,6 +93,8 @@ export function steadyState(
   const watch = new StepWatch(scenario);
   const cluster = buildCluster(scenario, chosen, 1, admission, new Digest(), {
     runner: (runner, engine) => (engine === 0 ? watch.over(runner) : runner),
+    // The shortage has lasted: here it never ends.
+    roleTimes: { ...ROLE_TIMES, shortageNs: 0 },
   });
   const { recorder, engine, sliceBytes } = cluster.members[0]!;
   const token = recorder.token.bind(recorder);

@@ -3,15 +3,15 @@
  * access modes, with and without a cap.
  *
  * Run by hand (`npx tsx tools/limit-sweep.ts [text]`; the text picks rows that contain it);
- * docs/EXPERIMENTS.md quotes it. Takes about a minute.
+ * docs/EXPERIMENTS.md quotes it. Takes half a minute.
  */
 
 import { comparePoint, type SweptPoint } from "./limit-sweep-compare.ts";
 import type { SteadyCase } from "./limit-sweep-run.ts";
 
 const PLACES: readonly (readonly [server: string, model: string, contextTokens: number])[] = [
+  ["4xa100-40g", "OPT-13B", 512],
   ["4xa100-40g", "OPT-13B", 1024],
-  ["4xa100-40g", "OPT-13B", 1536],
   ["4xa100-80g", "Qwen3-32B", 1024],
   ["4xh100", "Qwen3-32B", 1024],
   ["4xh100", "Qwen3-32B", 2048],

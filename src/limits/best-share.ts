@@ -151,7 +151,7 @@ function maximise(upper: number, evaluate: (value: number) => SharePoint): Share
 
 /**
  * Looks at the slices around the smooth maximum: as many as move the ring by one slice, or, where
- * sequences are whole, as many as one sequence more or less takes. For each number of borrowed
+ * sequences are whole, as many as three sequences more or less take. For each number of borrowed
  * slices the staged ones are varied about their own smooth best by as much as moves the ring.
  */
 function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoint {
@@ -159,7 +159,8 @@ function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoi
   const slicesMax = Math.floor(remoteBytesMax / unitBytes);
   const remoteSlices = Math.floor(smooth.remoteBytes / unitBytes);
   const ringReach = ringShare === 0 ? 1 : Math.ceil(1 / ringShare);
-  const wholeReach = surroundings.areSequencesWhole ? Math.ceil(sequenceBytes / unitBytes) : 0;
+  const wholeSequences = surroundings.areSequencesWhole ? 3 : 0;
+  const wholeReach = Math.ceil((wholeSequences * sequenceBytes) / unitBytes);
   const reach = Math.max(ringReach, wholeReach);
   const last = Math.min(slicesMax, remoteSlices + Math.max(1, wholeReach));
   const smoothly = { ...surroundings, unitBytes: 0, areSequencesWhole: false };

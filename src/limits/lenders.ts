@@ -32,6 +32,8 @@ export interface LenderState {
   readonly runningBytes: number;
   /** Paths to the idle ones together; the borrower's port bounds it further. */
   readonly idlePathBytesPerSecond: number;
+  /** Paths to all that are read together, however slowly running ones are. */
+  readonly pathBytesPerSecond: number;
   /** What the running ones give together; Infinity without pacing. */
   readonly pacedBytesPerSecond: number;
 }
@@ -61,6 +63,7 @@ export function lenderStates(
       idleBytes: idleCount * idleBytes,
       runningBytes: lenderShare === 0 ? 0 : runningCount * runningBytes,
       idlePathBytesPerSecond: (lenderShare === null ? count : idleCount) * path,
+      pathBytesPerSecond: (lenderShare === 0 ? idleCount : count) * path,
       pacedBytesPerSecond:
         lenderShare === null ? Infinity : runningCount * Math.min(path, lenderShare * bandwidth),
     });

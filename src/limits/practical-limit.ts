@@ -179,7 +179,6 @@ function surroundings(
   const holds = layout.payloadBytes / sliceBytes;
   const lendable = state.idleBytes + state.runningBytes;
   const paced = state.pacedBytesPerSecond * boost.lenderShare;
-  const paths = state.idlePathBytesPerSecond + (Number.isFinite(paced) ? paced : 0);
   return {
     borrower: withMoreCompute(borrower, boost.compute),
     mode: inputs.mode,
@@ -193,7 +192,7 @@ function surroundings(
     sequencesMax: inputs.sequencesMax * boost.sequencesMax,
     areSequencesWhole: inputs.areSequencesWhole,
     link: {
-      bytesPerSecond: Math.min(borrower.portBytesPerSecond, paths) * boost.link,
+      bytesPerSecond: Math.min(borrower.portBytesPerSecond, state.pathBytesPerSecond) * boost.link,
       pacedBytesPerSecond: paced,
       copySecondsPerByte: (inputs.copySeconds * layout.copiesPerSlice) / layout.payloadBytes,
       latencySeconds: inputs.latencySeconds,
