@@ -6,6 +6,7 @@
  */
 
 import { engineId } from "../../src/base/index.ts";
+import { LOCAL_SOURCE } from "../../src/kvcache/index.ts";
 import type { Cluster } from "../../src/sim/index.ts";
 import type { Fault } from "./random-scenario.ts";
 import type { ReadWatch } from "./read-watch.ts";
@@ -103,7 +104,8 @@ export class FaultInjector {
     const lent = this.#cluster.pool.lentSlices(engineId(index));
     if (lent === 0 || !this.#isMoment(index + 1, fault.moment)) return false;
     const isSudden = fault.moment === "parked" || fault.moment === "interrupted";
-    const kind = fault.draw < (isSudden ? 0.8 : 0.5) ? "demand" : "refill";
+    const demandShare = isSudden ? 0.8 : fault.moment === "roomy elsewhere" ? 0.1 : 0.5;
+    const kind = fault.draw < demandShare ? "demand" : "refill";
     const isAll = fault.draw < 0.25 || isSudden;
     const rows = isAll ? lent : Math.ceil(lent * fault.draw);
     this.#cluster.act(index, (engine, nowNs) => engine.arena.recall(rows, kind, nowNs));
@@ -128,7 +130,14 @@ export class FaultInjector {
         case "parked":
           return order
             .subarray(0, count)
-            .some((row) => isParked[row] === 1 && kv.blocksAt(row, source) > 0);
+            .some((row) => isParked[row] === 1 && kv.blocksAt(row, source) > 0)
+            && !order.subarray(0, count).some((row) => scheduler.rotation.isAtHost(row));
+        case "roomy elsewhere": {
+          const { freeBlocks, usedBlocks } = kv.slices;
+          const others = freeBlocks.subarray(1, engine.arena.hostSource);
+          const isRoomy = others.some((free, index) => index + 1 !== source && free > 0);
+          return isRoomy && usedBlocks[source]! > 0 && freeBlocks[LOCAL_SOURCE]! < 4;
+        }
       }
     });
   }

@@ -19,7 +19,14 @@ export const FAMILIES = ["bursts", "links", "squeeze", "faults"] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /** The worst moments for a recall, each while a borrower is in the middle of something. */
-export const MOMENTS = ["any", "read in place", "copied into", "parked", "interrupted"] as const;
+export const MOMENTS = [
+  "any",
+  "read in place",
+  "copied into",
+  "interrupted",
+  "parked",
+  "roomy elsewhere",
+] as const;
 
 export interface Fault {
   readonly kind: "remove" | "limit" | "cancel" | "recall" | "refill-then-demand" | "flap";
@@ -85,7 +92,7 @@ export function randomRun(family: Family, seed: number): RandomRun {
   const blockBytes = Math.max(...models.map((model) => model.kvBytesPerToken * BLOCK_TOKENS));
   const sliceBytes = blockBytes * draw.integer(2, 6);
   const modelOf = Array.from({ length: gpuCount }, () => draw.pick(models));
-  const sliceCounts = modelOf.map(() => draw.integer(10, family === "squeeze" ? 25 : 60));
+  const sliceCounts = modelOf.map(() => draw.integer(10, family === "squeeze" ? 25 : 40));
   const topology = randomTopology(draw, family, modelOf, sliceCounts, sliceBytes);
   const demands = randomDemands(draw, family, gpuCount);
   const allTokens = sliceCounts.reduce((sum, slices) => sum + slices, 0) * 6 * BLOCK_TOKENS;
@@ -122,8 +129,8 @@ export function randomRun(family: Family, seed: number): RandomRun {
   };
   const faults = family === "faults" ? randomFaults(draw, demands) : [];
   const roleTimes: RoleTimes = {
-    lentQuietNs: draw.pick([0, 0, 1, 3]) * SECOND,
-    shortageNs: draw.pick([0, 0, 0.1, 1]) * SECOND,
+    lentQuietNs: draw.pick([0, 0, 0, 1]) * SECOND,
+    shortageNs: draw.pick([0, 0, 0, 0.2]) * SECOND,
     keepEmptyNs: draw.pick([0.1, 1]) * SECOND,
   };
   return { family, seed, scenario, admission: draw.pick(ADMISSION_SETTINGS), roleTimes, faults };
@@ -241,9 +248,9 @@ function randomFaults(draw: Draw, demands: readonly Demand[]): Fault[] {
     const moment = draw.pick(MOMENTS);
     faults.push({ kind, moment, timeNs: atNs, engine: on, draw: draw.prng.nextUnit() });
   };
-  const count = draw.integer(5, 20);
+  const count = draw.integer(10, 25);
   for (let index = 0; index < count; index++) {
-    add(draw.chance(0.4) ? "recall" : draw.pick(kinds), timeNs(), engine());
+    add(draw.chance(0.5) ? "recall" : draw.pick(kinds), timeNs(), engine());
   }
   // A lender that wants everything back again and again: what it lends earns nobody anything.
   if (draw.chance(0.5)) {
@@ -255,6 +262,6 @@ function randomFaults(draw: Draw, demands: readonly Demand[]): Fault[] {
     if (demand === "long" && draw.chance(0.5)) add("limit", 0, index);
   });
   // At most one process dies, so that somebody is left to lend and to borrow.
-  if (draw.chance(0.6)) add("remove", timeNs(), engine());
+  if (draw.chance(0.7)) add("remove", timeNs(), engine());
   return faults.sort((a, b) => a.timeNs - b.timeNs);
 }

@@ -4,10 +4,10 @@ import type { Family, SeededRun } from "./random-scenario.ts";
 import { REGRESSION_SEEDS } from "./regression-seeds.ts";
 
 const SEEDS: readonly (readonly [Family, number])[] = [
-  ["bursts", 20],
+  ["bursts", 15],
   ["links", 15],
-  ["squeeze", 20],
-  ["faults", 45],
+  ["squeeze", 15],
+  ["faults", 55],
 ];
 
 const regular = SEEDS.flatMap(([family, count]) =>
