@@ -14,6 +14,7 @@ import type { LinkRates } from "./link-rates.ts";
 import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
 import type { Residency } from "./residency.ts";
+import type { RoleTimes } from "./role-times.ts";
 import type { StepCost } from "./step-cost.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
@@ -47,25 +48,6 @@ interface BestSlices {
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
-/** How long something must have lasted before an engine changes what it is to others. */
-export interface RoleTimes {
-  /**
-   * An engine that has lent does not borrow for so long: with its own memory back its users see
-   * what they saw without lending, while loans would trade their time per token for shorter queues.
-   */
-  readonly lentQuietNs: number;
-  /** A shortage must have lasted so long: a burst that is over sooner is served better as it is. */
-  readonly shortageNs: number;
-  /** Empty borrowed slices are kept for so long after memory was last short. */
-  readonly keepEmptyNs: number;
-}
-
-export const ROLE_TIMES: RoleTimes = {
-  lentQuietNs: 60 * NS_PER_SECOND,
-  shortageNs: 20 * NS_PER_SECOND,
-  keepEmptyNs: NS_PER_SECOND,
-};
-
 export class BorrowController {
   readonly #options: BorrowOptions;
   readonly #times: RoleTimes;

@@ -11,7 +11,7 @@ import type { KvLayout } from "../kvcache/index.ts";
 import type { HeadroomSetting } from "../pool/index.ts";
 import type { AccessMode, LinkCosts } from "../prefetch/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
-import type { RoleTimes } from "./borrow-controller.ts";
+import type { RoleTimes } from "./role-times.ts";
 
 export interface EngineOptions {
   readonly engine: EngineId;
