@@ -6,7 +6,7 @@
  * predictions, not how blocks get there.
  */
 
-import { engineId, NS_PER_SECOND } from "../base/index.ts";
+import { engineId } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
@@ -14,7 +14,7 @@ import type { LinkRates } from "./link-rates.ts";
 import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
 import type { Residency } from "./residency.ts";
-import type { RoleTimes } from "./role-times.ts";
+import { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
 import type { StepCost } from "./step-cost.ts";
 import type { StepPlanner } from "./step-planner.ts";
 

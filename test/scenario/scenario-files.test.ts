@@ -22,6 +22,7 @@ it("are all read", () => {
     "long-context",
     "paper-a100-40",
     "paper-a100-40-conv",
+    "paper-a100-80",
     "quickstart",
     "recall",
   ]);
