@@ -86,8 +86,9 @@ export class Engine implements SchedulerEvents, LadderHost {
     const { isInFlight } = this.#parts.flight;
     if (isInFlight && this.scheduler.sequences.rowOf(request) >= 0) {
       // The step may be writing the sequence's blocks: they are free when it has ended.
+      const isFirst = !this.#cancelled.has(request);
       this.#cancelled.add(request);
-      return true;
+      return isFirst;
     }
     const wasHere = this.scheduler.cancel(request);
     if (wasHere && !isInFlight) this.#retryNs = nowNs;

@@ -45,6 +45,7 @@ describe("a cancelled request", () => {
     const tokens = recorder.tokens;
     const stepEndNs = engine.nextDueNs();
     expect(cancel(cluster, 0, 0)).toBe(true);
+    expect(cancel(cluster, 0, 0)).toBe(false);
     expect(sequences.count).toBe(2);
     while (cluster.nowNs < stepEndNs) cluster.step();
     expect(sequences.count).toBe(1);
