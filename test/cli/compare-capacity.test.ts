@@ -47,7 +47,7 @@ describe("a search", () => {
     expect(fixed!.requestsPerSecond).toBeGreaterThan(0.8);
     expect(fixed!.requestsPerSecond).toBeLessThan(2.2);
     expect(double!.versusStatic).toBeGreaterThan(1.5);
-    expect(ema!.versusStatic).toBeGreaterThan(0.97);
+    expect(ema!.versusStatic).toBeGreaterThan(1.2);
 
     const set = `${json.scaledKey}=${ema!.setting}`;
     const words = ["compare", scenarioFile, "--systems", "ema", "--repeat", "1", "--json"];
