@@ -38,13 +38,13 @@ export class LenderWatch {
   /** Brings rates up to date and moves off lenders that run. */
   follow(localStepNs: number, nowNs: number): void {
     const { rates, arena, residency } = this.#parts;
-    rates.refresh(arena, residency.places.leaving);
+    rates.refresh(arena, this.#pool, residency.places.leaving);
     this.#followCalm(nowNs);
     if (!rates.isConstrained) return;
     for (let source = 1; source < arena.hostSource; source++) {
       if (arena.isLenderRunning[source - 1] === 1) this.#leave(source, localStepNs, nowNs);
     }
-    rates.refresh(arena, residency.places.leaving);
+    rates.refresh(arena, this.#pool, residency.places.leaving);
   }
 
   /**

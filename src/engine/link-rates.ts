@@ -6,7 +6,9 @@
  * moves blocks off it, the moves have that share and steps do not read it.
  */
 
+import { engineId } from "../base/index.ts";
 import type { Arena } from "../kvcache/index.ts";
+import type { Pool } from "../pool/index.ts";
 import type { LinkPort } from "../scheduler/index.ts";
 
 export interface LinkRateOptions {
@@ -24,18 +26,22 @@ export class LinkRates implements LinkPort {
   readonly portBytesPerSecond: number;
   isConstrained = false;
   readonly #options: LinkRateOptions;
+  /** (sources) engines among which a running lender's share is divided. */
+  readonly #sharers: Float64Array;
 
   constructor(options: LinkRateOptions) {
     this.#options = options;
     this.sourceBytesPerSecond = Float64Array.from(options.pathBytesPerSecond);
     this.portBytesPerSecond = options.portBytesPerSecond;
+    this.#sharers = new Float64Array(options.pathBytesPerSecond.length).fill(1);
   }
 
   /** What a source may be read at while its lender runs. */
   pacedBytesPerSecond(source: number): number {
     const { lenderShare, hbmBytesPerSecond, pathBytesPerSecond } = this.#options;
     const path = pathBytesPerSecond[source]!;
-    return lenderShare === null ? path : Math.min(path, lenderShare * hbmBytesPerSecond[source]!);
+    if (lenderShare === null) return path;
+    return Math.min(path, (lenderShare * hbmBytesPerSecond[source]!) / this.#sharers[source]!);
   }
 
   pathBytesPerSecond(source: number): number {
@@ -43,10 +49,14 @@ export class LinkRates implements LinkPort {
   }
 
   /** @param leaving (sources) moves under way that leave a source. */
-  refresh(arena: Arena, leaving: Int32Array): void {
+  refresh(arena: Arena, pool: Pool, leaving: Int32Array): void {
     this.isConstrained = false;
     for (let source = 1; source < arena.hostSource; source++) {
       const isRunning = arena.isLenderRunning[source - 1] === 1;
+      if (isRunning) {
+        const lender = engineId(source - 1);
+        this.#sharers[source] = Math.max(1, pool.borrowersOf(lender));
+      }
       let rate = isRunning ? this.pacedBytesPerSecond(source) : this.pathBytesPerSecond(source);
       if (isRunning && leaving[source]! > 0 && this.#options.lenderShare !== null) rate = 0;
       this.sourceBytesPerSecond[source] = rate;

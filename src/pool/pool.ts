@@ -136,6 +136,15 @@ export class Pool {
     return this.#state.leases.lentTo(lender, borrower);
   }
 
+  /** Engines that hold slices of this lender just now: they share what it gives. */
+  borrowersOf(lender: EngineId): number {
+    let count = 0;
+    for (let other = 0; other < this.#members.length; other++) {
+      if (this.lentTo(lender, other as EngineId) > 0) count++;
+    }
+    return count;
+  }
+
   isRunning(engine: EngineId): boolean {
     return this.#state.isRunning[engine] === 1;
   }

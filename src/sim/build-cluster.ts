@@ -177,7 +177,8 @@ function paceOf(scenario: Scenario, system: SystemSettings, pool: Pool, gpu: num
   const { lenderShare } = system.pool;
   const index = scenario.engines.findIndex((engine) => engine.gpuIndex === gpu);
   if (index < 0 || lenderShare === null || !pool.isRunning(engineId(index))) return Infinity;
-  return lenderShare * scenario.topology.gpus[gpu]!.hbmBytesPerSecond;
+  const share = lenderShare * scenario.topology.gpus[gpu]!.hbmBytesPerSecond;
+  return share / Math.max(1, pool.borrowersOf(engineId(index)));
 }
 
 function withoutOwn(gpuOfSource: Int32Array, index: number): Int32Array {
