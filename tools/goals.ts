@@ -11,6 +11,7 @@
 
 import { parseArgs } from "node:util";
 import { Prng } from "../src/base/index.ts";
+import { quantile as reportQuantile } from "../src/report/quantiles.ts";
 import { readScenario, systemsByName, type SystemSettings } from "../src/scenario/index.ts";
 import {
   ADMISSION_SETTINGS,
@@ -172,11 +173,9 @@ function average(values: Float64Array): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/** A statistic of nothing prints as NaN here: this is a table for people. */
 function quantile(ordered: Float64Array, share: number): number {
-  const position = share * (ordered.length - 1);
-  const low = Math.floor(position);
-  const high = Math.min(low + 1, ordered.length - 1);
-  return ordered[low]! + (ordered[high]! - ordered[low]!) * (position - low);
+  return reportQuantile(ordered, share) ?? NaN;
 }
 
 main(process.argv.slice(2));

@@ -14,10 +14,7 @@ export type EngineId = Branded<"EngineId">;
 export type SliceId = Branded<"SliceId">;
 /** A lease's number; never reused within a run. */
 export type LeaseId = Branded<"LeaseId">;
-/** Index of a sequence's row within one engine; rows are reused after release. */
-export type SequenceId = Branded<"SequenceId">;
 
 export const engineId = (index: number): EngineId => index as EngineId;
 export const sliceId = (index: number): SliceId => index as SliceId;
 export const leaseId = (index: number): LeaseId => index as LeaseId;
-export const sequenceId = (index: number): SequenceId => index as SequenceId;

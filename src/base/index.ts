@@ -8,11 +8,9 @@ export { EventHeap } from "./event-heap.ts";
 export {
   engineId,
   leaseId,
-  sequenceId,
   sliceId,
   type EngineId,
   type LeaseId,
-  type SequenceId,
   type SliceId,
 } from "./brand.ts";
 export { formatBytes, NS_PER_SECOND, parseBytes, parsePercent } from "./units.ts";
