@@ -14,3 +14,4 @@ export type {
   MemoryShare,
   RopePairs,
 } from "./ports.ts";
+export { createPlainDevices, type PlainDevice } from "./emulated/plain-devices.ts";

@@ -19,12 +19,17 @@ export type MemoryAccess = "read" | "read-write";
 
 /** Memory of one device, as one holder sees it. */
 export interface DeviceMemory {
+  /** Where the device's own memory begins in this window. */
+  readonly baseAddress: number;
   readonly capacityBytes: number;
   /** The granule in which memory is created; allocations are whole pages. */
   readonly pageBytes: number;
   /** Bytes that no allocation holds. */
   readonly freeBytes: number;
-  /** @returns the address of cleared memory, or `null`: out of memory. */
+  /**
+   * Only the holder that created the memory gives it out; for all others it is full.
+   * @returns the address of cleared memory, or `null`: out of memory.
+   */
   allocate(bytes: number): number | null;
   /** @param address as `allocate` gave it. */
   free(address: number): void;
@@ -60,9 +65,16 @@ export interface CopyPiece {
 /** Copies into (or out of, to the host) one device, carried out in order of submission per path. */
 export interface DeviceCopies {
   /**
-   * @param id the caller's; unique among copies under way
+   * Counters that threads share. One goes up by one when a copy that names it has arrived, with
+   * Atomics.notify: a thread that computes waits here with Atomics.wait, and asks nobody.
+   */
+  readonly arrivals: Int32Array;
+  /**
+   * @param id the caller's, below 2^31; unique among copies under way
    * @param path which pair of places: copies of one path are first in, first out
+   * @param pieces read before `submit` returns
    * @param bytesPerSecondMax how fast it may go; Infinity: as fast as the path
+   * @param arrivalCell which of `arrivals` it counts in; none if left out
    */
   submit(
     id: number,
@@ -70,6 +82,7 @@ export interface DeviceCopies {
     pieces: readonly CopyPiece[],
     bytesPerSecondMax: number,
     nowNs: number,
+    arrivalCell?: number,
   ): void;
   /** @returns the id of a copy whose bytes are all there by now, or -1. */
   poll(nowNs: number): number;
