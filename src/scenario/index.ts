@@ -14,5 +14,6 @@ export type {
 } from "./scenario.ts";
 export { DEFAULT_POOL, DEFAULT_SLO } from "./defaults.ts";
 export { readScenario, type ScenarioOptions } from "./scenario-file.ts";
+export { plainScenario } from "./plain-scenario.ts";
 export { quickScenario, type QuickOptions } from "./quick-scenario.ts";
 export { systemsByName } from "./systems.ts";

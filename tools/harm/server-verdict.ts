@@ -1,0 +1,75 @@
+/**
+ * One server of the sweep, from its seed to a verdict that fits into a message.
+ *
+ * Called by the sweep's processes and by tests. A run that fails is a verdict too.
+ */
+
+import { accountingErrors } from "./accounting.ts";
+import { withAmbushes } from "./ambush.ts";
+import { judge, type Judgement } from "./bounds.ts";
+import { runPairs, type PairedRuns, type PoolChange } from "./paired-runs.ts";
+import { randomServer } from "./random-server.ts";
+import { scenarioOf, type ServerPlan } from "./server-plan.ts";
+
+export interface EngineVerdict {
+  readonly name: string;
+  readonly role: "borrower" | "lender" | "neither";
+  readonly finished: number;
+  /** Empty where the engine had too few requests, or gives away more than the bounds hold for. */
+  readonly judgements: readonly Judgement[];
+}
+
+export interface ServerVerdict {
+  readonly seed: number;
+  readonly engines: readonly EngineVerdict[];
+  /** Within the lender's shares that the bounds hold for. */
+  readonly isBound: boolean;
+  readonly wiring: string;
+  readonly recalls: { readonly refill: number; readonly demand: number };
+  /** What did not add up, or how the run failed. */
+  readonly errors: readonly string[];
+}
+
+/** Of a running lender's bandwidth: what may be lent with the bounds kept. */
+const LENDER_SHARE_MAX = 0.02;
+
+export function planOf(seed: number): ServerPlan {
+  return withAmbushes(randomServer(seed));
+}
+
+export function verdictOf(seed: number, plant?: PoolChange): ServerVerdict {
+  const { links } = randomServer(seed).plan.scenario.server;
+  const wiring = typeof links === "string" ? links : "list";
+  try {
+    return { ...judgePlan(planOf(seed), plant), seed, wiring };
+  } catch (failure) {
+    const errors = [(failure as Error).stack ?? String(failure)];
+    return { seed, wiring, engines: [], isBound: false, recalls: { refill: 0, demand: 0 }, errors };
+  }
+}
+
+/** The same for a server that has no seed any more: made smaller, or kept in a file. */
+export function judgePlan(
+  plan: ServerPlan,
+  plant?: PoolChange,
+  finishedMin?: number,
+): Omit<ServerVerdict, "seed" | "wiring"> {
+  const scenario = scenarioOf(plan);
+  const runs = runPairs(scenario, plan.admission, plant);
+  const { lenderShare } = scenario.pool;
+  const isBound = lenderShare !== null && lenderShare <= LENDER_SHARE_MAX;
+  const tpotSloNs = scenario.slo.tpotSeconds * 1e9;
+  const engines = runs.engines.map((pair): EngineVerdict => ({
+    name: pair.name,
+    role: pair.hasBorrowed ? "borrower" : pair.hasLent ? "lender" : "neither",
+    finished: pair.finished,
+    judgements: isBound ? judge(pair, tpotSloNs, finishedMin) : [],
+  }));
+  const errors = [...accountingErrors(runs.static), ...accountingErrors(runs.ema)];
+  return { engines, isBound, recalls: recallsOf(runs), errors };
+}
+
+function recallsOf({ ema }: PairedRuns): ServerVerdict["recalls"] {
+  const refill = ema.recalls.filter(({ kind }) => kind === "refill").length;
+  return { refill, demand: ema.recalls.length - refill };
+}

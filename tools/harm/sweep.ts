@@ -1,0 +1,72 @@
+/**
+ * `npm run sweep`: a thousand random servers, and what lending cost anybody on them.
+ *
+ * Run by hand; docs/EXPERIMENTS.md quotes it. Ends with 1 when a bound is broken, something does
+ * not add up, or nobody borrowed.
+ *
+ *     npm run sweep -- --count 50 --from 1      # servers 1 to 50
+ *     npm run sweep -- --only 17                # one server
+ *     npm run sweep -- --only 17 --plan         # what it is, as a scenario
+ */
+
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { runSweep } from "./run-sweep.ts";
+import { planOf, verdictOf, type ServerVerdict } from "./server-verdict.ts";
+import { SweepProgress } from "./sweep-progress.ts";
+import { coverageOf, rowsOf, sweepText } from "./sweep-table.ts";
+
+const COUNT = 1000;
+
+const { values } = parseArgs({
+  options: {
+    count: { type: "string", default: String(COUNT) },
+    from: { type: "string", default: "1" },
+    only: { type: "string" },
+    plan: { type: "boolean", default: false },
+    processes: { type: "string", default: String(availableParallelism()) },
+  },
+});
+
+function whole(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1) return value;
+  console.error(`--${name}: expected a whole number from 1, got ${JSON.stringify(text)}`);
+  process.exit(2);
+}
+
+async function sweep(seeds: readonly number[], processes: number): Promise<ServerVerdict[]> {
+  const output = {
+    isTerminal: process.stderr.isTTY === true,
+    nowMs: () => performance.now(),
+    write: (text: string) => void process.stderr.write(text),
+  };
+  const progress = new SweepProgress(output, seeds.length);
+  let broken = 0;
+  const verdicts = await runSweep({
+    seeds,
+    processes,
+    onVerdict: (verdict, done) => {
+      broken += rowsOf([verdict]).filter(({ judgement }) => judgement.isViolation).length;
+      broken += verdict.errors.length;
+      progress.update(done, broken);
+    },
+  });
+  progress.finish();
+  return verdicts;
+}
+
+if (values.only !== undefined) {
+  const seed = whole("only", values.only);
+  if (values.plan) console.log(JSON.stringify(planOf(seed), null, 2));
+  else console.log(sweepText([verdictOf(seed)]));
+} else {
+  const [from, count] = [whole("from", values.from), whole("count", values.count)];
+  const seeds = Array.from({ length: count }, (_, index) => from + index);
+  const verdicts = await sweep(seeds, whole("processes", values.processes));
+  console.log(sweepText(verdicts));
+  const isBroken = rowsOf(verdicts).some(({ judgement }) => judgement.isViolation);
+  const isIdle = coverageOf(verdicts)["borrowers"] === 0;
+  if (isIdle) console.error("nobody borrowed: the sweep has shown nothing");
+  if (isBroken || isIdle || verdicts.some(({ errors }) => errors.length > 0)) process.exitCode = 1;
+}
