@@ -19,7 +19,7 @@ export class EventHeap {
 
   /** @param initialCapacity entries before it grows for the first time; at least one. */
   constructor(initialCapacity = 64) {
-    assert(initialCapacity >= 1, `event heap: capacity ${initialCapacity}`);
+    assert(initialCapacity >= 1, () => `event heap: capacity ${initialCapacity}`);
     this.#timeNs = new Float64Array(initialCapacity);
     this.#order = new Float64Array(initialCapacity);
     this.#payload = new Int32Array(initialCapacity);

@@ -66,7 +66,7 @@ export class Residency {
   settle(): void {
     for (const id of this.#ended) {
       const move = this.#kv.moves.get(id);
-      assert(move !== undefined, `residency: move ${id} is unknown`);
+      assert(move !== undefined, () => `residency: move ${id} is unknown`);
       this.places.leaving[move.sourceSource]!--;
       if (move.sourceSource === LOCAL_SOURCE) this.outgoingBlocks -= move.blockCount;
       this.#kv.completeMove(id);
@@ -191,8 +191,9 @@ export class Residency {
     this.places.leaving[move.sourceSource]!++;
     if (move.sourceSource === LOCAL_SOURCE) this.outgoingBlocks += taken;
     this.#counters.movedBytes += move.bytes;
-    const { id, bytes, copies, sourceSource } = move;
-    this.#copies.submit({ id, source: sourceSource, target, bytes, copies, isExempt }, nowNs);
+    const { id, bytes, copies, sourceSource: source, sourceHandles, targetHandles } = move;
+    const request = { id, source, target, bytes, copies, isExempt, sourceHandles, targetHandles };
+    this.#copies.submit(request, nowNs);
     return taken;
   }
 

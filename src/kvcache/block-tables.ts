@@ -91,10 +91,15 @@ export class BlockTables {
 
   /** Forgets the blocks from `blocks` on; no-op where there are none. */
   truncate(sequence: number, blocks: number): void {
-    for (let block = blocks; block < this.count(sequence); block++) {
-      this.#countAt[this.#at(sequence, this.handle(sequence, block))]!--;
+    const count = this.count(sequence);
+    if (blocks === 0) {
+      this.#countAt.fill(0, sequence * this.#sourceCount, (sequence + 1) * this.#sourceCount);
+    } else {
+      for (let block = blocks; block < count; block++) {
+        this.#countAt[this.#at(sequence, this.handle(sequence, block))]!--;
+      }
     }
-    if (blocks < this.count(sequence)) this.#count[sequence] = blocks;
+    if (blocks < count) this.#count[sequence] = blocks;
     if (blocks < this.sealed(sequence)) this.#sealed[sequence] = blocks;
   }
 

@@ -22,7 +22,6 @@ import { MoveBook, type Move, type MoveReason } from "./move-book.ts";
 import { RemoteReads } from "./remote-reads.ts";
 import { RowState, SliceTable } from "./slice-table.ts";
 
-/** The engine's own device. */
 export const LOCAL_SOURCE = 0;
 
 export interface KvCacheOptions {
@@ -108,8 +107,9 @@ export class KvCache {
    * @returns false on a miss, with nothing taken.
    */
   extend(sequence: number, tokens: number): boolean {
+    // Most calls are for one more token, which the last block has room for.
+    if (tokens <= this.blockCount(sequence) * this.layout.blockTokens) return true;
     const missing = this.missingBlocks(sequence, tokens);
-    if (missing <= 0) return true;
     if (this.slices.freeBlocks[LOCAL_SOURCE]! < missing) return false;
     for (let left = missing; left > 0; left--) {
       const row = this.slices.fullestRow(LOCAL_SOURCE);
@@ -123,7 +123,10 @@ export class KvCache {
 
   /** KV of the first `tokens` tokens is complete: full blocks are sealed from now on. */
   seal(sequence: number, tokens: number): void {
-    this.#tables.seal(sequence, Math.floor(tokens / this.layout.blockTokens));
+    const { blockTokens } = this.layout;
+    const beyond = tokens - this.#tables.sealed(sequence) * blockTokens;
+    const isChanged = beyond < 0 || beyond >= blockTokens;
+    if (isChanged) this.#tables.seal(sequence, Math.floor(tokens / blockTokens));
   }
 
   /** Frees every block; moves of the sequence are orphaned and end by themselves. */

@@ -34,8 +34,14 @@ export function createKvLayout(
 ): KvLayout {
   const blockBytes = kvBytesPerToken * blockTokens;
   const blocksPerSlice = Math.floor(sliceBytes / blockBytes);
-  assert(blocksPerSlice >= 1, `layout: a slice of ${sliceBytes} holds no block of ${blockBytes}`);
-  assert(blockBytes % layers === 0, `layout: ${layers} layers share a block of ${blockBytes}`);
+  assert(
+    blocksPerSlice >= 1,
+    () => `layout: a slice of ${sliceBytes} holds no block of ${blockBytes}`,
+  );
+  assert(
+    blockBytes % layers === 0,
+    () => `layout: ${layers} layers share a block of ${blockBytes}`,
+  );
   return {
     blockTokens,
     layers,

@@ -36,6 +36,8 @@ export interface Move {
   /** Contiguous copies it takes: runs of the source times layer groups. */
   readonly copies: number;
   readonly reason: MoveReason;
+  /** (blockCount) slots the blocks lay in when the move began. */
+  readonly sourceHandles: Int32Array;
   /** (blockCount) slots reserved in the target row. */
   readonly targetHandles: Int32Array;
   /** Given up: the table is not touched when the copy ends. */
@@ -92,6 +94,7 @@ export class MoveBook {
     const isSealed = count > 0 && firstBlock + count <= this.#tables.sealed(sequence);
     assert(isSealed, () => `moves: ${count} blocks from ${firstBlock} on are not all sealed`);
     const sourceSource = this.#sourceOf(this.#tables.handle(sequence, firstBlock));
+    const sourceHandles = new Int32Array(count);
     const targetHandles = new Int32Array(count);
     let runs = 0;
     let previous = -Infinity;
@@ -103,6 +106,7 @@ export class MoveBook {
       this.#isMoving[handle] = 1;
       if (previous + 1 !== handle) runs++;
       previous = handle;
+      sourceHandles[offset] = handle;
       targetHandles[offset] = this.#slices.take(targetRow, sequence, firstBlock + offset);
     }
     const move: Move = {
@@ -116,6 +120,7 @@ export class MoveBook {
       bytes: count * this.#layout.blockBytes,
       copies: runs * this.#layout.layers,
       reason,
+      sourceHandles,
       targetHandles,
       isOrphaned: false,
       isTargetLost: false,
@@ -152,7 +157,7 @@ export class MoveBook {
   /** The copy has ended. The caller puts the targets of a move not orphaned into the table. */
   end(id: number): Move {
     const move = this.open.get(id);
-    assert(move !== undefined, `moves: ${id} is unknown`);
+    assert(move !== undefined, () => `moves: ${id} is unknown`);
     this.open.delete(id);
     if (!move.isOrphaned) this.#unmark(move);
     else if (!move.isTargetLost) this.#freeTargets(move);

@@ -50,6 +50,9 @@ export class SliceTable {
   readonly usedBlocks: Float64Array;
 
   readonly #isFirstFreedFirst: boolean;
+  /** (rows) no slot below this one is free; (sources) no list of fewer free slots has a row. */
+  readonly #freeSlotMin: Int32Array;
+  readonly #freeListMin: Int32Array;
   readonly #head: Int32Array;
   readonly #tail: Int32Array;
   readonly #next: Int32Array;
@@ -78,6 +81,8 @@ export class SliceTable {
     this.heldRows = new Int32Array(sourceCount);
     this.usedBlocks = new Float64Array(sourceCount);
     this.#isFirstFreedFirst = isFirstFreedFirst;
+    this.#freeSlotMin = new Int32Array(rows);
+    this.#freeListMin = new Int32Array(sourceCount).fill(1);
     this.#head = new Int32Array(sourceCount * (blocksPerSlice + 1)).fill(NONE);
     this.#tail = new Int32Array(this.#head.length).fill(NONE);
     this.#next = new Int32Array(rows).fill(NONE);
@@ -86,7 +91,7 @@ export class SliceTable {
 
   /** The engine may use this slice from now on. */
   admit(row: number): void {
-    assert(this.state[row] === RowState.Absent, `slice table: row ${row} admitted twice`);
+    assert(this.state[row] === RowState.Absent, () => `slice table: row ${row} admitted twice`);
     this.heldRows[this.source[row]!]!++;
     this.#makeUsable(row);
   }
@@ -98,29 +103,30 @@ export class SliceTable {
   }
 
   reopen(row: number): void {
-    assert(this.state[row] === RowState.Closing, `slice table: row ${row} is not closing`);
+    assert(this.state[row] === RowState.Closing, () => `slice table: row ${row} is not closing`);
     this.#makeUsable(row);
   }
 
   /** The engine gives the slice up; it must be empty. */
   drop(row: number): void {
-    assert(this.used[row] === 0, `slice table: row ${row} dropped with ${this.used[row]} blocks`);
+    const used = this.used[row]!;
+    assert(used === 0, () => `slice table: row ${row} dropped with ${used} blocks`);
     if (this.state[row] === RowState.Usable) this.#leaveUsable(row);
-    assert(this.state[row] !== RowState.Absent, `slice table: row ${row} dropped twice`);
+    assert(this.state[row] !== RowState.Absent, () => `slice table: row ${row} dropped twice`);
     this.state[row] = RowState.Absent;
     this.heldRows[this.source[row]!]!--;
   }
 
   /** Takes an empty usable row of the engine's own for the staging ring. */
   reserveForRing(row: number): void {
-    assert(this.used[row] === 0, `slice table: ring row ${row} is not empty`);
-    assert(this.source[row] === 0, `slice table: ring row ${row} is of source ${this.source[row]}`);
+    assert(this.used[row] === 0, () => `slice table: ring row ${row} is not empty`);
+    assert(this.source[row] === 0, () => `slice table: ring row ${row} is not local`);
     this.#leaveUsable(row);
     this.state[row] = RowState.Ring;
   }
 
   releaseFromRing(row: number): void {
-    assert(this.state[row] === RowState.Ring, `slice table: row ${row} is not a ring row`);
+    assert(this.state[row] === RowState.Ring, () => `slice table: row ${row} is not a ring row`);
     this.#makeUsable(row);
   }
 
@@ -137,19 +143,20 @@ export class SliceTable {
   /** @returns the fullest usable row of the source that still has a free slot, or -1. */
   fullestRow(source: number): number {
     const base = source * (this.blocksPerSlice + 1);
-    for (let free = 1; free <= this.blocksPerSlice; free++) {
-      const row = this.#head[base + free]!;
-      if (row !== NONE) return row;
-    }
-    return NONE;
+    let free = this.#freeListMin[source]!;
+    while (free <= this.blocksPerSlice && this.#head[base + free] === NONE) free++;
+    this.#freeListMin[source] = free;
+    return free <= this.blocksPerSlice ? this.#head[base + free]! : NONE;
   }
 
   /** Takes a free slot of the row. @returns the slot's handle: row * blocksPerSlice + slot. */
   take(row: number, owner: number, index: number): number {
-    assert(this.state[row] === RowState.Usable, `slice table: take from row ${row} not usable`);
-    assert(this.used[row]! < this.blocksPerSlice, `slice table: row ${row} is full`);
-    let handle = row * this.blocksPerSlice;
+    const isUsable = this.state[row] === RowState.Usable;
+    assert(isUsable, () => `slice table: take from row ${row} not usable`);
+    assert(this.used[row]! < this.blocksPerSlice, () => `slice table: row ${row} is full`);
+    let handle = row * this.blocksPerSlice + this.#freeSlotMin[row]!;
     while (this.slotOwner[handle] !== NONE) handle++;
+    this.#freeSlotMin[row] = handle + 1 - row * this.blocksPerSlice;
     this.#unlink(row);
     this.slotOwner[handle] = owner;
     this.slotIndex[handle] = index;
@@ -166,11 +173,13 @@ export class SliceTable {
   free(handle: number): void {
     const row = Math.floor(handle / this.blocksPerSlice);
     const isTaken = (this.slotOwner[handle] ?? NONE) !== NONE;
-    assert(isTaken, `slice table: double free of block ${handle}`);
+    assert(isTaken, () => `slice table: double free of block ${handle}`);
     const source = this.source[row]!;
     const isUsable = this.state[row] === RowState.Usable;
     if (isUsable) this.#unlink(row);
     this.slotOwner[handle] = NONE;
+    const slot = handle - row * this.blocksPerSlice;
+    if (slot < this.#freeSlotMin[row]!) this.#freeSlotMin[row] = slot;
     this.used[row]!--;
     this.usedBlocks[source]!--;
     if (!isUsable) return;
@@ -187,12 +196,14 @@ export class SliceTable {
     const held = new Int32Array(this.sourceCount);
     const used = new Float64Array(this.sourceCount);
     for (let row = 0; row < rows; row++) {
-      let taken = 0;
+      let [taken, isMinKept] = [0, true];
       for (let slot = 0; slot < this.blocksPerSlice; slot++) {
         if (this.slotOwner[row * this.blocksPerSlice + slot] !== NONE) taken++;
+        else if (slot < this.#freeSlotMin[row]!) isMinKept = false;
       }
       const kept = this.used[row];
       assert(taken === kept, () => `slice table: row ${row} holds ${taken}, kept ${kept}`);
+      assert(isMinKept, () => `slice table: a free slot of row ${row} is forgotten`);
       const source = this.source[row]!;
       used[source]! += taken;
       if (this.state[row] === RowState.Absent) {
@@ -220,6 +231,8 @@ export class SliceTable {
       let row = this.#head[source * (this.blocksPerSlice + 1) + free]!;
       while (row !== NONE) {
         const has = this.blocksPerSlice - this.used[row]!;
+        const isFound = free === 0 || free >= this.#freeListMin[source]!;
+        assert(isFound, () => `slice table: list ${free} of source ${source} is forgotten`);
         assert(has === free, () => `slice table: row ${row} with ${has} free in list ${free}`);
         assert(this.state[row] === RowState.Usable, () => `slice table: row ${row} listed`);
         const next = this.#next[row]!;
@@ -245,7 +258,7 @@ export class SliceTable {
   }
 
   #leaveUsable(row: number): void {
-    assert(this.state[row] === RowState.Usable, `slice table: row ${row} is not usable`);
+    assert(this.state[row] === RowState.Usable, () => `slice table: row ${row} is not usable`);
     const source = this.source[row]!;
     this.#unlink(row);
     this.freeBlocks[source]! -= this.blocksPerSlice - this.used[row]!;
@@ -258,6 +271,9 @@ export class SliceTable {
   }
 
   #link(row: number): void {
+    const free = this.blocksPerSlice - this.used[row]!;
+    const source = this.source[row]!;
+    if (free > 0 && free < this.#freeListMin[source]!) this.#freeListMin[source] = free;
     const list = this.#listOf(row);
     const before = this.#isFirstFreedFirst ? this.#tail[list]! : NONE;
     const after = this.#isFirstFreedFirst ? NONE : this.#head[list]!;

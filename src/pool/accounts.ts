@@ -36,7 +36,7 @@ export class Accounts {
   readonly #goodSinceNs: Float64Array;
 
   constructor(pairCount: number, windowNs: number) {
-    assert(windowNs > 0 && Number.isFinite(windowNs), `accounts: a window of ${windowNs} ns`);
+    assert(windowNs > 0 && Number.isFinite(windowNs), () => `accounts: a window of ${windowNs} ns`);
     this.#windowNs = windowNs;
     this.#period = new Float64Array(pairCount);
     this.#earned = new Float64Array(pairCount);
@@ -57,9 +57,9 @@ export class Accounts {
    * @returns whether borrowing is blocked from now on.
    */
   settle(pair: number, earnedTokens: number, producedTokens: number, nowNs: number): boolean {
-    assert(Number.isFinite(earnedTokens), `accounts: ${earnedTokens} tokens earned`);
+    assert(Number.isFinite(earnedTokens), () => `accounts: ${earnedTokens} tokens earned`);
     const isCount = Number.isFinite(producedTokens) && producedTokens >= 0;
-    assert(isCount, `accounts: ${producedTokens} tokens produced`);
+    assert(isCount, () => `accounts: ${producedTokens} tokens produced`);
     this.#roll(pair, nowNs);
     this.#earned[pair]! += earnedTokens;
     this.#produced[pair]! += producedTokens;
@@ -83,9 +83,9 @@ export class Accounts {
     for (let pair = 0; pair < this.#backOffNs.length; pair++) {
       const backOffNs = this.#backOffNs[pair]!;
       const isInRange = backOffNs >= FIRST_BACK_OFF_NS && backOffNs <= MAX_BACK_OFF_NS;
-      assert(isInRange, `accounts: back-off of pair ${pair} is ${backOffNs} ns`);
+      assert(isInRange, () => `accounts: back-off of pair ${pair} is ${backOffNs} ns`);
       const tokens = this.#earned[pair]! + this.#earnedBefore[pair]!;
-      assert(Number.isFinite(tokens), `accounts: pair ${pair} holds ${tokens} tokens`);
+      assert(Number.isFinite(tokens), () => `accounts: pair ${pair} holds ${tokens} tokens`);
     }
   }
 

@@ -19,7 +19,7 @@ export class AllocationRate {
   #second = 0;
 
   record(bytes: number, nowNs: number): void {
-    assert(bytes >= 0, `allocation rate: ${bytes} bytes allocated`);
+    assert(bytes >= 0, () => `allocation rate: ${bytes} bytes allocated`);
     this.#advance(nowNs);
     this.#bytes[this.#second % BUCKET_COUNT]! += bytes;
   }
@@ -41,7 +41,10 @@ export class AllocationRate {
   #advance(nowNs: number): void {
     const second = Math.floor(nowNs / NS_PER_SECOND);
     const passed = second - this.#second;
-    assert(passed >= 0, `allocation rate: time went back from ${this.#second} s to ${second} s`);
+    assert(
+      passed >= 0,
+      () => `allocation rate: time went back from ${this.#second} s to ${second} s`,
+    );
     if (passed >= BUCKET_COUNT) this.#bytes.fill(0);
     else for (let step = 1; step <= passed; step++) {
       this.#bytes[(this.#second + step) % BUCKET_COUNT] = 0;

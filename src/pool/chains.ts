@@ -44,11 +44,14 @@ export class Chains {
       let previous = NONE;
       for (let index = first; index !== NONE; index = this.#next[index]!) {
         const back = this.#previous[index]!;
-        assert(back === previous, `chains: ${chain}: before ${index} is ${back}, not ${previous}`);
+        assert(
+          back === previous,
+          () => `chains: ${chain}: before ${index} is ${back}, not ${previous}`,
+        );
         previous = index;
       }
       const last = this.#last[chain]!;
-      assert(last === previous, `chains: ${chain} ends in ${previous}, keeps ${last}`);
+      assert(last === previous, () => `chains: ${chain} ends in ${previous}, keeps ${last}`);
     });
   }
 

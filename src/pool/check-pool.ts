@@ -49,7 +49,10 @@ function checkConservation(
   });
   for (const [device, slices] of expected) {
     const found = counted.get(device);
-    assert(found === slices, `pool: device ${device} has ${slices} slices, states hold ${found}`);
+    assert(
+      found === slices,
+      () => `pool: device ${device} has ${slices} slices, states hold ${found}`,
+    );
   }
 }
 
@@ -75,18 +78,24 @@ function checkEngine(
   const borrowed = leases.borrowedCounts[engine]!;
   const idle = ledger.idleCounts[engine]!;
   const inLedger = ledger.lentCounts[engine]!;
-  assert(lent === inLedger, `pool: engine ${engine} lent ${lent} by leases, ${inLedger} by states`);
+  assert(
+    lent === inLedger,
+    () => `pool: engine ${engine} lent ${lent} by leases, ${inLedger} by states`,
+  );
   assert(
     borrowed === 0 || lent + idle === 0,
     `pool: engine ${engine} borrows ${borrowed}, lends ${lent} and offers ${idle}`,
   );
   const pairs = leasesByPair(engine, engineCount, leases);
-  assert(pairs.lent === lent, `pool: engine ${engine} lent ${lent}, by pair ${pairs.lent}`);
+  assert(pairs.lent === lent, () => `pool: engine ${engine} lent ${lent}, by pair ${pairs.lent}`);
   const byPair = pairs.borrowed;
-  assert(byPair === borrowed, `pool: engine ${engine} holds ${borrowed}, by pair ${byPair}`);
+  assert(byPair === borrowed, () => `pool: engine ${engine} holds ${borrowed}, by pair ${byPair}`);
   const [awaited, owed] = [book.outstanding(engine), leases.recalledCounts[engine]!];
-  assert(awaited <= owed, `pool: engine ${engine} waits for ${awaited} slices, is owed ${owed}`);
-  assert(owed <= lent, `pool: engine ${engine} recalled ${owed} of ${lent} lent`);
+  assert(
+    awaited <= owed,
+    () => `pool: engine ${engine} waits for ${awaited} slices, is owed ${owed}`,
+  );
+  assert(owed <= lent, () => `pool: engine ${engine} recalled ${owed} of ${lent} lent`);
 }
 
 function leasesByPair(

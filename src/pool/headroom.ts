@@ -28,7 +28,7 @@ export interface HeadroomInputs {
 /** @returns whole slices, rounded up, never more than `ownSlices`. */
 export function headroomSlices(inputs: HeadroomInputs): number {
   const { ownSlices, sliceBytes, setting } = inputs;
-  assert(sliceBytes > 0, `headroom: slices of ${sliceBytes} bytes`);
+  assert(sliceBytes > 0, () => `headroom: slices of ${sliceBytes} bytes`);
   if (setting === "auto") return autoSlices(inputs);
   switch (setting.kind) {
     case "none":
@@ -45,7 +45,7 @@ export function headroomSlices(inputs: HeadroomInputs): number {
 function autoSlices(inputs: HeadroomInputs): number {
   const { peakAllocationBytesPerSecond, refillNs, sliceBytes, ownSlices } = inputs;
   const refillBytes = (peakAllocationBytesPerSecond * refillNs) / NS_PER_SECOND;
-  assert(refillBytes >= 0, `headroom: ${refillBytes} bytes a refill`);
+  assert(refillBytes >= 0, () => `headroom: ${refillBytes} bytes a refill`);
   const leastSlices = Math.ceil(ownSlices / 50);
   const mostSlices = Math.ceil(ownSlices / 10);
   return Math.min(mostSlices, Math.max(leastSlices, ceilSlices(refillBytes / sliceBytes)));

@@ -203,7 +203,7 @@ export class Leases {
       held += sums.size;
     }
     for (const row of this.#rowOf) if (row !== NONE) held--;
-    assert(held === 0, `leases: chains hold ${held} slices more than there are holders`);
+    assert(held === 0, () => `leases: chains hold ${held} slices more than there are holders`);
     const equal = (name: string, kept: Int32Array, counted: Int32Array): void => {
       const text = `leases: ${name} kept [${kept}], counted [${counted}]`;
       assert(kept.every((value, index) => value === counted[index]), text);
@@ -239,8 +239,14 @@ export class Leases {
       sums.demanded += demanded;
     }
     const [lent, owed] = [this.#pairLent[pair]!, this.#pairRecalled[pair]!];
-    assert(lent === sums.size, `leases: pair ${pair} keeps ${lent} lent, counted ${sums.size}`);
-    assert(owed === sums.recalled, `leases: pair ${pair} keeps ${owed} owed, ${sums.recalled}`);
+    assert(
+      lent === sums.size,
+      () => `leases: pair ${pair} keeps ${lent} lent, counted ${sums.size}`,
+    );
+    assert(
+      owed === sums.recalled,
+      () => `leases: pair ${pair} keeps ${owed} owed, ${sums.recalled}`,
+    );
     return sums;
   }
 

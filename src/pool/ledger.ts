@@ -41,7 +41,10 @@ export class SliceLedger {
     this.lentCounts = new Int32Array(sliceCounts.length);
     this.#firstSlice = new Int32Array(sliceCounts.length + 1);
     sliceCounts.forEach((count, engine) => {
-      assert(Number.isInteger(count) && count >= 0, `ledger: ${count} slices for engine ${engine}`);
+      assert(
+        Number.isInteger(count) && count >= 0,
+        () => `ledger: ${count} slices for engine ${engine}`,
+      );
       this.#firstSlice[engine + 1] = this.#firstSlice[engine]! + count;
     });
     const total = this.#firstSlice[sliceCounts.length]!;
@@ -69,7 +72,7 @@ export class SliceLedger {
   }
 
   ownerOf(slice: SliceId): EngineId {
-    assert(slice >= 0 && slice < this.#owner.length, `ledger: no slice ${slice}`);
+    assert(slice >= 0 && slice < this.#owner.length, () => `ledger: no slice ${slice}`);
     return this.#owner[slice] as EngineId;
   }
 
@@ -143,10 +146,19 @@ export class SliceLedger {
     }
     const { [IDLE]: idle, [LENT]: lent } = counted;
     const [idleKept, lentKept] = [this.idleCounts[owner]!, this.lentCounts[owner]!];
-    assert(idle === idleKept, `ledger: engine ${owner} has ${idle} IDLE, counted ${idleKept}`);
-    assert(lent === lentKept, `ledger: engine ${owner} has ${lent} LENT, counted ${lentKept}`);
+    assert(
+      idle === idleKept,
+      () => `ledger: engine ${owner} has ${idle} IDLE, counted ${idleKept}`,
+    );
+    assert(
+      lent === lentKept,
+      () => `ledger: engine ${owner} has ${lent} LENT, counted ${lentKept}`,
+    );
     const stack = this.#idleStack.subarray(first, first + idleKept);
-    assert(new Set(stack).size === idleKept, `ledger: idle stack of ${owner} repeats a slice`);
+    assert(
+      new Set(stack).size === idleKept,
+      () => `ledger: idle stack of ${owner} repeats a slice`,
+    );
     for (const slice of stack) {
       const isIdle = slice >= first && slice < end && this.#state[slice] === IDLE;
       assert(isIdle, () => `ledger: idle stack of ${owner} holds slice ${slice}`);

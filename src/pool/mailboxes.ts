@@ -52,7 +52,7 @@ export class Mailboxes {
     this.#queues.forEach((queue, engine) => {
       const head = this.#heads[engine]!;
       const isSound = head < queue.length || (head === 0 && queue.length === 0);
-      assert(isSound, `mailboxes: engine ${engine} reads event ${head} of ${queue.length}`);
+      assert(isSound, () => `mailboxes: engine ${engine} reads event ${head} of ${queue.length}`);
     });
   }
 

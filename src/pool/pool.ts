@@ -36,8 +36,11 @@ export class Pool {
   constructor(options: PoolOptions) {
     const { members, pathBytesPerSecond, refillDeadlineNs } = options;
     const isSquare = pathBytesPerSecond.length === members.length ** 2;
-    assert(isSquare, `pool: ${pathBytesPerSecond.length} paths for ${members.length} members`);
-    assert(refillDeadlineNs >= 0, `pool: a refill deadline of ${refillDeadlineNs} ns`);
+    assert(
+      isSquare,
+      () => `pool: ${pathBytesPerSecond.length} paths for ${members.length} members`,
+    );
+    assert(refillDeadlineNs >= 0, () => `pool: a refill deadline of ${refillDeadlineNs} ns`);
     for (const { borrowLimitSlices } of members) assertLimit(borrowLimitSlices);
     this.#members = members;
     this.#state = new PoolState(options);

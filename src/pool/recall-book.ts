@@ -53,7 +53,7 @@ export class RecallBook {
   }
 
   open(lender: EngineId, kind: RecallKind, count: number, nowNs: number): void {
-    assert(count > 0, `recalls: opened for ${count} slices`);
+    assert(count > 0, () => `recalls: opened for ${count} slices`);
     const queue = this.#queues[lender]!;
     queue[kind].push({
       kind,
@@ -71,7 +71,10 @@ export class RecallBook {
     queue.outstanding -= count;
     for (let left = count; left > 0; ) {
       const newest = queue.refill.at(-1);
-      assert(newest !== undefined, `recalls: ${left} slices taken over from no refill recall`);
+      assert(
+        newest !== undefined,
+        () => `recalls: ${left} slices taken over from no refill recall`,
+      );
       const taken = Math.min(left, newest.remaining);
       newest.remaining -= taken;
       left -= taken;
@@ -114,7 +117,7 @@ export class RecallBook {
       const text = `recalls: lender ${lender} waits for ${queue.outstanding}, counted ${sum}`;
       assert(sum === queue.outstanding, text);
       const isOpen = recalls.every((recall) => recall.remaining > 0);
-      assert(isOpen, `recalls: lender ${lender} keeps a finished one`);
+      assert(isOpen, () => `recalls: lender ${lender} keeps a finished one`);
     });
   }
 

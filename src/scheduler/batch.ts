@@ -44,7 +44,8 @@ export class Batch {
     this.decodeContextTokens = 0;
     this.prefillSequences = 0;
     this.sampledSequences = 0;
-    this.leavers.length = 0;
+    // Emptying a list costs even where there is nothing in it.
+    if (this.leavers.length > 0) this.leavers.length = 0;
   }
 
   /** @param isSampled whether the sequence gets a token: these are the last it has to compute. */

@@ -104,7 +104,7 @@ export class RequestQueue {
   }
 
   #index(position: number): number {
-    assert(position >= 0 && position < this.#size, `queue: ${position} of ${this.#size}`);
+    assert(position >= 0 && position < this.#size, () => `queue: ${position} of ${this.#size}`);
     return (this.#head + position) % this.#request.length;
   }
 

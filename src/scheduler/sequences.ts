@@ -84,7 +84,7 @@ export class Sequences {
 
   remove(row: number): void {
     const position = this.order.indexOf(row);
-    assert(position >= 0 && position < this.#count, `sequences: row ${row} is not there`);
+    assert(position >= 0 && position < this.#count, () => `sequences: row ${row} is not there`);
     this.order.copyWithin(position, position + 1, this.#count);
     this.#count--;
     this.request[row] = -1;
