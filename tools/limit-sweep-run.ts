@@ -100,7 +100,7 @@ export function steadyState(
   const token = recorder.token.bind(recorder);
   recorder.token = (request, isFirst, gapNs, nowNs) => {
     watch.token(request);
-    token(request, isFirst, gapNs, nowNs);
+    return token(request, isFirst, gapNs, nowNs);
   };
   while (cluster.openRequests > 0 && watch.context <= asked.contextTokens && cluster.step()) {
     watch.isCounting = watch.context > asked.contextTokens - STEPS;
@@ -168,6 +168,7 @@ class StepWatch {
       },
       rest: (nowNs) => runner.rest(nowNs),
       nextDueNs: () => runner.nextDueNs(),
+      isForeseen: runner.isForeseen,
     };
   }
 

@@ -72,7 +72,7 @@ export function createParts(
   const residency = new Residency(kv, arena, copies, sequences, counters);
   memory.connect(residency, sequences);
   const cost = new StepCost(options.cost, layout.layers);
-  const flight = new StepFlight(runner, kv, cost, planner, rates, counters);
+  const flight = new StepFlight(runner, kv, sequences, cost, planner, rates, counters);
   const rowsOf = { pool, slicesOf: options.slicesOf };
   const ladder = new RecallLadder(arena, kv, scheduler, residency, counters, host, rowsOf);
   const borrowing = new BorrowController(

@@ -174,7 +174,8 @@ export class Engine implements SchedulerEvents, LadderHost {
     residency.places.isHomeClosed = false;
     this.#dropCancelled();
     this.scheduler.steps.landed();
-    const made = this.#delivery.deliver(nowNs);
+    if (!flight.isForeseen) arena.endReads(nowNs);
+    const made = timing.isVoid ? 0 : this.#delivery.deliver(nowNs);
     this.counters.outputTokens += made;
     if (arena.isElastic) {
       if (arena.borrowedSlices > 0) accounts.earn(made, timing);

@@ -10,6 +10,8 @@ export type {
   EngineFailure,
   EngineNote,
   EngineSink,
+  PricedCopy,
+  PricedStep,
   StepRunner,
   StepTiming,
   StepWork,

@@ -12,10 +12,12 @@
  *                     PAUSED
  */
 
+import type { KvCache } from "../kvcache/index.ts";
 import type { ReadSet, StepCompute } from "../prefetch/index.ts";
+import type { Batch, Sequences } from "../scheduler/index.ts";
 
-/** One step, or the rest of one. */
-export interface StepWork {
+/** One step, or the rest of one, as far as it takes to say how long it lasts. */
+export interface PricedStep {
   readonly compute: StepCompute;
   readonly groupLayers: number;
   /** What it reads that is not local, by source, with its access modes. */
@@ -24,6 +26,21 @@ export interface StepWork {
   readonly sourceBytesPerSecond: Float64Array;
   /** Share of the first group's staged bytes that the step before has fetched ahead rightly. */
   readonly aheadShare: number;
+}
+
+/**
+ * What who computes real tokens needs besides. The tables change from step to step: they are read
+ * within `submit` and `resume` only.
+ */
+export interface StepWork extends PricedStep {
+  /** Who takes part, with how many tokens; entries taken out have row -1. */
+  readonly batch: Batch;
+  /** (rows) whose request each row is. */
+  readonly sequences: Sequences;
+  /** Where the blocks of each row lie. */
+  readonly kv: KvCache;
+  /** Own slices that hold what is staged, in the order in which they became part of the ring. */
+  readonly ringRows: readonly number[];
 }
 
 /** Filled by the runner when a step has ended. */
@@ -40,10 +57,20 @@ export interface StepTiming {
   hits: number;
   lates: number;
   misses: number;
+  /**
+   * What the step read was reused by its owner meanwhile: its tokens are not published, and its
+   * sequences compute them again. Never in virtual time without bytes.
+   */
+  isVoid: boolean;
 }
 
 export interface StepRunner {
   readonly timing: StepTiming;
+  /**
+   * Whether times are known beforehand. Where they are not, `interrupt` returns when the layer
+   * group has ended, and what is read in place counts as read until the step has ended.
+   */
+  readonly isForeseen: boolean;
   submit(work: StepWork, nowNs: number): void;
   /** Stops after the layer group in flight. @returns when that group ends. */
   interrupt(nowNs: number): number;
@@ -55,7 +82,8 @@ export interface StepRunner {
   nextDueNs(): number;
 }
 
-export interface CopyRequest {
+/** A copy as far as it takes to say how long it lasts. */
+export interface PricedCopy {
   readonly id: number;
   readonly source: number;
   readonly target: number;
@@ -64,6 +92,12 @@ export interface CopyRequest {
   readonly copies: number;
   /** Traffic that a lender asked for itself is not paced. */
   readonly isExempt: boolean;
+}
+
+export interface CopyRequest extends PricedCopy {
+  /** (blocks) slots of the cache that are copied, and those they are copied into. */
+  readonly sourceHandles: Int32Array;
+  readonly targetHandles: Int32Array;
 }
 
 export interface CopyEngine {
@@ -78,8 +112,11 @@ export type EngineFailure = "beyond-context" | "larger-than-memory" | "timeout" 
 
 /** What the engine tells: tokens and ends, to whoever streams or records them. */
 export interface EngineSink {
-  /** A sequence's next token came at nowNs, gapNs after its last one or its admission. */
-  token(request: number, isFirst: boolean, gapNs: number, nowNs: number): void;
+  /**
+   * A sequence's next token came at nowNs, gapNs after its last one or its admission.
+   * @returns whether the token ends the sequence before it has all it asked for.
+   */
+  token(request: number, isFirst: boolean, gapNs: number, nowNs: number): boolean;
   finished(request: number, nowNs: number): void;
   failed(request: number, reason: EngineFailure, nowNs: number): void;
   /** A step ran from startNs to endNs. */

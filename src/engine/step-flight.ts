@@ -13,7 +13,7 @@
 
 import type { KvCache } from "../kvcache/index.ts";
 import type { StepCompute } from "../prefetch/index.ts";
-import type { Batch } from "../scheduler/index.ts";
+import type { Batch, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { LinkRates } from "./link-rates.ts";
 import type { StepRunner, StepTiming, StepWork } from "./ports.ts";
@@ -26,12 +26,15 @@ export class StepFlight {
   localStepNs: number;
   readonly #runner: StepRunner;
   readonly #kv: KvCache;
+  readonly #sequences: Sequences;
   readonly #cost: StepCost;
   readonly #planner: StepPlanner;
   readonly #rates: LinkRates;
   readonly #counters: EngineCounters;
   readonly #compute: StepCompute;
   #isRemote = false;
+  /** Interrupted: what it took in all is no measure of the batch that is left. */
+  #isCut = false;
   #endNs = 0;
   /** While paused: when the group in flight ends. */
   #pausedUntilNs = -1;
@@ -46,6 +49,7 @@ export class StepFlight {
   constructor(
     runner: StepRunner,
     kv: KvCache,
+    sequences: Sequences,
     cost: StepCost,
     planner: StepPlanner,
     rates: LinkRates,
@@ -53,6 +57,7 @@ export class StepFlight {
   ) {
     this.#runner = runner;
     this.#kv = kv;
+    this.#sequences = sequences;
     this.#cost = cost;
     this.#planner = planner;
     this.#rates = rates;
@@ -69,6 +74,11 @@ export class StepFlight {
     return this.#runner.timing;
   }
 
+  /** Whether it was known from the start until when the step reads what. */
+  get isForeseen(): boolean {
+    return this.#runner.isForeseen;
+  }
+
   nextDueNs(): number {
     return this.#runner.nextDueNs();
   }
@@ -79,6 +89,7 @@ export class StepFlight {
     this.#runner.submit(this.#work(batch, this.#stagedBytes - this.#leftBytes), nowNs);
     this.#endNs = this.#runner.nextDueNs();
     this.#groupEndNs = nowNs;
+    this.#isCut = false;
     this.isInFlight = true;
     this.#isRemote = this.#kv.readSet.totalBytes() > 0;
   }
@@ -87,8 +98,12 @@ export class StepFlight {
   hasEnded(batch: Batch, nowNs: number): boolean {
     if (!this.isInFlight || !this.#runner.poll(nowNs)) return false;
     this.isInFlight = false;
-    this.#count(this.#runner.timing);
-    if (batch.prefillSequences === 0) this.localStepNs = this.#runner.timing.localNs;
+    const { timing, isForeseen } = this.#runner;
+    this.#count(timing);
+    const hasPrompts = batch.prefillSequences > 0;
+    if (!hasPrompts) this.localStepNs = timing.localNs;
+    const isMeasured = !isForeseen && !this.#isCut && !timing.isVoid;
+    if (isMeasured) this.#cost.correct(hasPrompts, this.#compute, timing.localNs);
     return true;
   }
 
@@ -108,6 +123,7 @@ export class StepFlight {
   /** The rest of the step is of those sequences that may still be read. */
   resume(batch: Batch): void {
     this.#pausedUntilNs = -1;
+    this.#isCut = true;
     for (let index = 0; index < batch.count; index++) {
       const row = batch.rows[index]!;
       if (row < 0 || this.#kv.isActive(row)) continue;
@@ -119,10 +135,15 @@ export class StepFlight {
     this.#endNs = this.#runner.nextDueNs();
   }
 
-  /** Until when the step may still read the slice; `nowNs` when it does not. */
+  /**
+   * Until when the step may still read the slice; `nowNs` when it does not. Infinity: until the
+   * step has ended, whenever that is.
+   */
   fenceNs(row: number, nowNs: number): number {
     const { readSet } = this.#kv;
     if (!this.isInFlight || !this.#isRemote) return nowNs;
+    // The group in flight has really ended, and what goes back is not in the rest of the step.
+    if (!this.#runner.isForeseen) return this.isPaused ? nowNs : Infinity;
     if (!readSet.has(row)) return Math.max(nowNs, this.#groupEndNs);
     // What is read in place may be read until the step has ended, staged blocks a group at a time.
     return this.isPaused && readSet.isStaged(row) ? this.#pausedUntilNs : this.#endNs;
@@ -161,6 +182,10 @@ export class StepFlight {
       readSet,
       sourceBytesPerSecond,
       aheadShare: staged === 0 ? 1 : Math.min(1, Math.max(0, aheadBytes / staged)),
+      batch,
+      sequences: this.#sequences,
+      kv: this.#kv,
+      ringRows: this.#planner.ringRows,
     };
   }
 

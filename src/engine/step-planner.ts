@@ -81,6 +81,11 @@ export class StepPlanner {
     return this.#ringRows.length;
   }
 
+  /** The ring's slices in the order in which they joined it; changes when a step is planned. */
+  get ringRows(): readonly number[] {
+    return this.#ringRows;
+  }
+
   /** Chooses access modes for the active read set. */
   plan(compute: StepCompute, hasPrompts: boolean, sourceBytesPerSecond: Float64Array): void {
     const { readSet } = this.#kv;

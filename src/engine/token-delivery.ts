@@ -37,8 +37,8 @@ export class TokenDelivery {
       const gapNs = nowNs - sequences.lastTokenNs[row]!;
       sequences.lastTokenNs[row] = nowNs;
       made++;
-      this.#sink.token(sequences.request[row]!, generated === 1, gapNs, nowNs);
-      if (generated < sequences.outputTokensMax[row]!) continue;
+      const isLast = this.#sink.token(sequences.request[row]!, generated === 1, gapNs, nowNs);
+      if (!isLast && generated < sequences.outputTokensMax[row]!) continue;
       this.#flight.forget(row);
       this.#sink.finished(sequences.request[row]!, nowNs);
       this.#scheduler.finish(row);
@@ -52,8 +52,8 @@ export class TokenDelivery {
     const position = waiting.positionOf(request);
     const gapNs = nowNs - waiting.sinceNsAt(position);
     const generated = waiting.addGenerated(position);
-    this.#sink.token(request, generated === 1, gapNs, nowNs);
-    if (generated < waiting.outputMaxAt(position)) return;
+    const isLast = this.#sink.token(request, generated === 1, gapNs, nowNs);
+    if (!isLast && generated < waiting.outputMaxAt(position)) return;
     waiting.removeAt(position);
     predictor.observe(generated);
     this.#sink.finished(request, nowNs);

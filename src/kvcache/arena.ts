@@ -196,9 +196,17 @@ export class Arena {
     return this.#borrowed.closing(lender);
   }
 
-  /** Closes an empty borrowed slice, which goes home when its last read has ended. */
+  /**
+   * Closes an empty borrowed slice, which goes home when its last read has ended.
+   * @param notBeforeNs Infinity: not before `endReads`
+   */
   giveBack(row: number, notBeforeNs: number, nowNs: number): void {
     this.#borrowed.giveBack(row, notBeforeNs, nowNs);
+  }
+
+  /** The step in flight has ended: slices that were held until then, whenever it is, go home. */
+  endReads(nowNs: number): void {
+    this.#borrowed.openFences(nowNs, true);
   }
 
   /** Whether emptied slices still wait for a read to end. */

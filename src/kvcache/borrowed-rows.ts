@@ -68,11 +68,15 @@ export class BorrowedRows {
     else this.#return(row, nowNs);
   }
 
-  /** Returns what nothing reads any more. */
-  openFences(nowNs: number): void {
+  /**
+   * Returns what nothing reads any more.
+   * @param isStepOver whether the reads have ended of which it was not known when they would
+   */
+  openFences(nowNs: number, isStepOver = false): void {
     for (let index = this.#fenced.length - 1; index >= 0; index--) {
       const fence = this.#fenced[index]!;
-      if (fence.notBeforeNs > nowNs) continue;
+      const isOver = isStepOver && fence.notBeforeNs === Infinity;
+      if (fence.notBeforeNs > nowNs && !isOver) continue;
       this.#fenced.splice(index, 1);
       this.#return(fence.row, nowNs);
     }

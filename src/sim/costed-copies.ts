@@ -7,7 +7,7 @@
  */
 
 import { EventHeap, NS_PER_SECOND } from "../base/index.ts";
-import type { CopyEngine, CopyRequest } from "../engine/index.ts";
+import type { CopyEngine, PricedCopy } from "../engine/index.ts";
 import type { ServerLoad } from "./server-load.ts";
 
 export interface CostedCopiesOptions {
@@ -53,7 +53,7 @@ export class CostedCopies implements CopyEngine {
     this.#load = load;
   }
 
-  submit(request: CopyRequest, nowNs: number): void {
+  submit(request: PricedCopy, nowNs: number): void {
     const { gpuOfSource, copyCostNs, latencyNs } = this.#options;
     const source = gpuOfSource[request.source]!;
     const target = gpuOfSource[request.target]!;
@@ -96,7 +96,7 @@ export class CostedCopies implements CopyEngine {
     key: number,
     ends: readonly number[],
     bytesPerSecond: number,
-    { isExempt }: CopyRequest,
+    { isExempt }: PricedCopy,
   ): Train {
     const loads: CopyLoad[] = [];
     for (const end of ends) {

@@ -10,7 +10,7 @@
  */
 
 import { assert } from "../base/index.ts";
-import type { StepRunner, StepTiming, StepWork } from "../engine/index.ts";
+import type { PricedStep, StepRunner, StepTiming } from "../engine/index.ts";
 import { StepTimeline, type LinkCosts, type TimelineInput } from "../prefetch/index.ts";
 import type { ServerLoad } from "./server-load.ts";
 
@@ -26,6 +26,7 @@ export interface CostedRunnerOptions {
 
 export class CostedRunner implements StepRunner {
   readonly timing: StepTiming;
+  readonly isForeseen = true;
   readonly #options: CostedRunnerOptions;
   readonly #load: ServerLoad;
   readonly #timeline: StepTimeline;
@@ -54,10 +55,11 @@ export class CostedRunner implements StepRunner {
       hits: 0,
       lates: 0,
       misses: 0,
+      isVoid: false,
     };
   }
 
-  submit(work: StepWork, nowNs: number): void {
+  submit(work: PricedStep, nowNs: number): void {
     assert(!this.#isRunning, "costed runner: a step is in flight");
     this.#isRunning = true;
     const { timing } = this;
@@ -77,7 +79,7 @@ export class CostedRunner implements StepRunner {
     return this.#timeline.groupEndNs[group]!;
   }
 
-  resume(work: StepWork): void {
+  resume(work: PricedStep): void {
     const group = this.#resumeGroup;
     const startNs = this.#timeline.groupEndNs[group - 1]!;
     this.#lay(work, this.#load.slowdown(this.#options.gpu), group, startNs);
@@ -100,7 +102,7 @@ export class CostedRunner implements StepRunner {
   }
 
   /** One sum instead of a replay: nothing crosses a link. */
-  #collapse(work: StepWork, slowdown: number, nowNs: number): void {
+  #collapse(work: PricedStep, slowdown: number, nowNs: number): void {
     const { compute } = work;
     const layersNs = compute.layers * (compute.linearLayerNs + compute.attentionLayerNs);
     const { timing } = this;
@@ -119,7 +121,7 @@ export class CostedRunner implements StepRunner {
     this.#clearLoad();
   }
 
-  #lay(work: StepWork, slowdown: number, firstGroup: number, startNs: number): void {
+  #lay(work: PricedStep, slowdown: number, firstGroup: number, startNs: number): void {
     const { compute, groupLayers, readSet } = work;
     const groupCount = Math.ceil(compute.layers / groupLayers);
     this.#shareEgress(work.sourceBytesPerSecond);

@@ -79,7 +79,7 @@ export class Recorder implements EngineSink {
     this.open = table.count;
   }
 
-  token(request: number, isFirst: boolean, gapNs: number, nowNs: number): void {
+  token(request: number, isFirst: boolean, gapNs: number, nowNs: number): boolean {
     this.tokens++;
     if (nowNs >= this.window.startNs && nowNs < this.window.endNs) this.tokensInWindow++;
     if (nowNs >= this.totalWindow.startNs && nowNs < this.totalWindow.endNs) {
@@ -87,6 +87,7 @@ export class Recorder implements EngineSink {
     }
     if (isFirst) this.firstTokenNs[request] = nowNs;
     else this.#addGap(gapNs);
+    return false;
   }
 
   finished(request: number, nowNs: number): void {

@@ -88,8 +88,9 @@ class TimeSink implements EngineSink {
     this.lastTokenNs = new Float64Array(count).fill(NaN);
   }
 
-  token(request: number, isFirst: boolean, _gapNs: number, nowNs: number): void {
+  token(request: number, isFirst: boolean, _gapNs: number, nowNs: number): boolean {
     if (isFirst) this.firstTokenNs[request] = nowNs;
+    return false;
   }
 
   finished(request: number, nowNs: number): void {

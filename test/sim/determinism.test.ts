@@ -19,7 +19,7 @@ function eventsOf(run: RandomRun, sinceNs = 0): string[] {
         const log = (...what: (string | number)[]): number => events.push(what.join(" "));
         recorder.token = (request, isFirst, gapNs, nowNs) => {
           log(engine, "token", request, gapNs, nowNs - sinceNs);
-          token.call(recorder, request, isFirst, gapNs, nowNs);
+          return token.call(recorder, request, isFirst, gapNs, nowNs);
         };
         recorder.finished = (request, nowNs) => {
           log(engine, "finished", request, nowNs - sinceNs);

@@ -120,6 +120,7 @@ const usedWhileOffered: PlantedBug = {
 const deafToInterrupts: PlantedBug = {
   runner: (inner) => ({
     timing: inner.timing,
+    isForeseen: inner.isForeseen,
     submit: (work, nowNs) => inner.submit(work, nowNs),
     interrupt: (nowNs) => nowNs,
     resume: () => {},
@@ -133,6 +134,7 @@ const deafToInterrupts: PlantedBug = {
 const hastyStep: PlantedBug = {
   runner: (inner) => ({
     timing: inner.timing,
+    isForeseen: inner.isForeseen,
     submit: (work, nowNs) => inner.submit(work, nowNs),
     interrupt: (nowNs) => inner.interrupt(nowNs),
     resume: (work) => inner.resume(work),

@@ -234,6 +234,7 @@ export class ReadWatch {
 
 class WatchedRunner implements StepRunner {
   readonly timing: StepTiming;
+  readonly isForeseen = true;
   readonly #inner: StepRunner;
   readonly #watch: ReadWatch;
 

@@ -137,7 +137,7 @@ export class RequestWatch {
       assert(gapNs > 0, () => `requests: a gap of ${gapNs} ns`);
       tokens[request]!++;
       this.#progressNs[index] = nowNs;
-      token(request, isFirst, gapNs, nowNs);
+      return token(request, isFirst, gapNs, nowNs);
     };
     const finished = recorder.finished.bind(recorder);
     recorder.finished = (request, nowNs) => {
