@@ -16,6 +16,8 @@ export type ErrorCode =
   | "E_MODEL"
   | "E_MODEL_FIT"
   | "E_MODEL_UNSUPPORTED"
+  | "E_CHECKPOINT"
+  | "E_CHAT"
   | "E_SYSTEM";
 
 /** Carries where (file, line, key) and what was expected inside one line of text. */

@@ -1,3 +1,16 @@
 /** The public face of the model layer: checkpoints, tokenizers and a decoder over devices. */
 
+export type { Checkpoint } from "./checkpoint.ts";
+export { Decoder, type DecoderParts } from "./decoder.ts";
+export {
+  decoderBytes,
+  weightLayout,
+  workspaceLayout,
+  type DecoderLimits,
+} from "./decoder-memory.ts";
+export { loadCheckpoint } from "./load-checkpoint.ts";
+export { FLOAT_BYTES, kvBytesPerToken, modelShapeOf, type ModelConfig } from "./model-config.ts";
+export type { RopeScaling } from "./rope-frequencies.ts";
+export { chooseToken, likeliest, type SamplingSettings } from "./sampler.ts";
+export type { CheckpointWeights, Tensor } from "./tensors.ts";
 export type { Tokenizer } from "./tokenizer.ts";

@@ -1,0 +1,50 @@
+/**
+ * Opens a checkpoint, whatever its format: the one way from a path to a model.
+ *
+ * Called by whoever serves a model and by tests. It looks at what the file is, not only at what it
+ * is called, and leaves the layout to the reader of that format.
+ */
+
+import { existsSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { EmaError } from "../base/index.ts";
+import { CheckpointFile } from "./checkpoint-file.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import { readLlama2cTokenizer } from "./llama2c-tokenizer.ts";
+import { llama2cWeights, readLlama2cConfig } from "./llama2c.ts";
+
+/**
+ * @param path a llama2.c `.bin`
+ * @throws EmaError E_FILE, E_CHECKPOINT or E_MODEL_UNSUPPORTED; no file stays open then
+ */
+export function loadCheckpoint(path: string): Promise<Checkpoint> {
+  return Promise.resolve(path).then(loadLlama2c);
+}
+
+function loadLlama2c(path: string): Checkpoint {
+  const file = new CheckpointFile(path);
+  try {
+    const config = readLlama2cConfig(file);
+    const tokenizerFile = new CheckpointFile(tokenizerBeside(path, config.vocab));
+    try {
+      const tokenizer = readLlama2cTokenizer(tokenizerFile, config.vocab);
+      const name = basename(path, extname(path));
+      const weights = llama2cWeights(file, config);
+      return { name, config, weights, tokenizer, chatTemplate: null };
+    } finally {
+      tokenizerFile.close();
+    }
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+/** @throws EmaError E_FILE when none of the names llama2.c uses is there. */
+function tokenizerBeside(path: string, vocab: number): string {
+  const names = [`${basename(path, extname(path))}.tokenizer.bin`, `tok${vocab}.bin`];
+  names.push("tokenizer.bin");
+  const found = names.map((name) => join(dirname(path), name)).find((each) => existsSync(each));
+  if (found !== undefined) return found;
+  throw new EmaError("E_FILE", `${path}: no tokenizer beside it, expected ${names.join(" or ")}`);
+}

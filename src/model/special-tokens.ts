@@ -1,0 +1,56 @@
+/**
+ * Tokens that are found in a text as a whole, before anything is merged.
+ *
+ * Used by the tokenizers. Control tokens (begin, end, roles) are looked for only in text that a
+ * template wrote, never in a user's words; other added tokens always.
+ */
+
+export interface SpecialToken {
+  readonly id: number;
+  readonly text: string;
+  /** It steers the model and adds nothing to the text. */
+  readonly isControl: boolean;
+}
+
+export class SpecialTokens {
+  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #controlIds: ReadonlySet<number>;
+  readonly #always: RegExp | null;
+  readonly #all: RegExp | null;
+
+  /** Of tokens with equal text the first counts. */
+  constructor(tokens: readonly SpecialToken[]) {
+    const named = tokens.filter(({ text }) => text !== "");
+    this.#idOf = new Map(named.toReversed().map(({ id, text }) => [text, id]));
+    this.#controlIds = new Set(tokens.filter(({ isControl }) => isControl).map(({ id }) => id));
+    this.#always = anyOf(named.filter(({ isControl }) => !isControl));
+    this.#all = anyOf(named);
+  }
+
+  isControl(id: number): boolean {
+    return this.#controlIds.has(id);
+  }
+
+  /** @returns stretches of text, and the ids of what stands between them, in order. */
+  split(text: string, isPlain: boolean): (string | number)[] {
+    const pattern = isPlain ? this.#always : this.#all;
+    if (pattern === null) return text === "" ? [] : [text];
+    const parts: (string | number)[] = [];
+    let done = 0;
+    for (const match of text.matchAll(pattern)) {
+      if (match.index > done) parts.push(text.slice(done, match.index));
+      parts.push(this.#idOf.get(match[0])!);
+      done = match.index + match[0].length;
+    }
+    if (done < text.length) parts.push(text.slice(done));
+    return parts;
+  }
+}
+
+/** The longest text wins where several begin at one place. */
+function anyOf(tokens: readonly SpecialToken[]): RegExp | null {
+  if (tokens.length === 0) return null;
+  const texts = tokens.map(({ text }) => text).sort((a, b) => b.length - a.length);
+  const escaped = texts.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`));
+  return new RegExp(escaped.join("|"), "g");
+}
