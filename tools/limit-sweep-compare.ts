@@ -78,10 +78,12 @@ function closedForm(asked: SteadyCase, simulated: SteadyState): ClosedForm {
 
 function limitAt(asked: SteadyCase, contextTokens: number, areSequencesWhole: boolean): Limit {
   const { server, model, mode, cap } = asked;
+  const runShare = asked.areLendersRunning ? 1 : 0;
   const question = inputsOfServer({ server, model, set: [] }, contextTokens, {
     mode,
     cap: cap === "none" ? { kind: "none" } : { kind: "share", share: 1 },
     peers: null,
   });
-  return practicalLimit({ ...question.practical, areSequencesWhole });
+  const lenders = question.practical.lenders.map((lender) => ({ ...lender, runShare }));
+  return practicalLimit({ ...question.practical, lenders, areSequencesWhole });
 }

@@ -6,8 +6,8 @@
  *
  * Every request has the same lengths and all arrive at once, so that in the steps looked at nobody
  * starts or ends, and every sequence is at about the same context. Memory stays full all the while:
- * as contexts grow, the youngest sequence gives way. GPU 0 has the requests, the others have no
- * work and lend. Steps that take in prompts are left out.
+ * as contexts grow, the youngest sequence gives way. GPU 0 has the requests, the others lend;
+ * they have no work, or one sequence each that never ends. Steps that take in prompts are left out.
  */
 
 import { createCostModel } from "../src/hardware/index.ts";
@@ -25,6 +25,8 @@ export interface SteadyCase {
   readonly mode: AccessMode;
   /** As `--set pool.borrowLimit=`: 100% or none. */
   readonly cap: string;
+  /** Whether each lender runs a sequence of its own all the time. */
+  readonly areLendersRunning: boolean;
 }
 
 /** Means over the decode steps looked at; bytes are those of one step. */
@@ -59,9 +61,12 @@ export function steadyScenario(asked: SteadyCase, requests: number): Scenario {
     set: [`pool.accessMode=${mode}`, `pool.borrowLimit=${cap}`, "pool.headroom=0%"],
   });
   const table = requestsOf(scenario, asked.contextTokens, requests);
-  const engines = scenario.engines.map((engine, index) =>
-    index > 0 ? engine : { ...engine, ...SATURATED, requests: () => table },
-  );
+  const engines = scenario.engines.map((engine, index) => {
+    if (index === 0) return { ...engine, ...SATURATED, requests: () => table };
+    const { contextTokensMax } = engine.model;
+    const busy = { ...engine, requests: () => oneRequest(contextTokensMax) };
+    return asked.areLendersRunning ? busy : engine;
+  });
   return { ...scenario, engines, slo: { ttftSeconds: 1e3, tpotSeconds: 1e3 } };
 }
 
@@ -75,6 +80,17 @@ function requestsOf(scenario: Scenario, contextTokens: number, count: number): R
     arrivalNs: new Float64Array(count),
     promptTokens: new Int32Array(count).fill(contextTokens - growth),
     outputTokens: new Int32Array(count).fill(growth + more),
+  };
+}
+
+/** Long enough to outlast the borrower's steps. */
+function oneRequest(contextTokensMax: number): RequestTable {
+  const outputTokens = Math.min(4000, contextTokensMax - BLOCK_TOKENS);
+  return {
+    count: 1,
+    arrivalNs: Float64Array.of(0),
+    promptTokens: Int32Array.of(BLOCK_TOKENS),
+    outputTokens: Int32Array.of(outputTokens),
   };
 }
 

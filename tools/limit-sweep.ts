@@ -1,6 +1,6 @@
 /**
  * Prints how near the simulator's steady state comes to the closed form: GPUs, models, contexts,
- * access modes, with and without a cap.
+ * access modes, with and without a cap, lenders that idle and lenders that run.
  *
  * Run by hand (`npx tsx tools/limit-sweep.ts [text]`; the text picks rows that contain it);
  * docs/EXPERIMENTS.md quotes it. Takes half a minute.
@@ -22,7 +22,7 @@ const PLACES: readonly (readonly [server: string, model: string, contextTokens: 
 ];
 
 const HEADINGS =
-  "server      model            context  mode    cap    closed  simulated  difference" +
+  "server      model            context  mode    cap   lenders  closed  simulated  difference" +
   "   of limits   sequences      step, ms        borrowed, GB    staged, GB";
 
 function main(filter: string): void {
@@ -31,17 +31,29 @@ function main(filter: string): void {
   for (const [server, model, contextTokens] of PLACES) {
     for (const cap of ["100%", "none"] as const) {
       for (const mode of ["mixed", "staged", "direct"] as const) {
-        const asked: SteadyCase = { server, model, contextTokens, mode, cap };
-        if (!Object.values(asked).join(" ").includes(filter)) continue;
-        const point = comparePoint(asked);
-        points.push(point);
-        console.log(lineOf(point));
+        for (const areLendersRunning of cap === "none" ? [false] : [false, true]) {
+          const asked: SteadyCase = { server, model, contextTokens, mode, cap, areLendersRunning };
+          if (!textOf(asked).includes(filter)) continue;
+          const point = comparePoint(asked);
+          points.push(point);
+          console.log(lineOf(point));
+        }
       }
     }
   }
   const near = points.filter(({ difference }) => Math.abs(difference) <= 0.02).length;
   const above = points.filter(isAbove).length;
   console.log(`\n${near} of ${points.length} within 2 %, ${above} above what \`ema limits\` gives`);
+}
+
+/** What the filter is looked for in. */
+function textOf(asked: SteadyCase): string {
+  const { server, model, contextTokens, mode, cap } = asked;
+  return [server, model, contextTokens, mode, cap, lendersOf(asked)].join(" ");
+}
+
+function lendersOf({ areLendersRunning }: SteadyCase): string {
+  return areLendersRunning ? "run" : "idle";
 }
 
 function lineOf(point: SweptPoint): string {
@@ -54,6 +66,7 @@ function lineOf(point: SweptPoint): string {
     String(asked.contextTokens).padStart(8),
     ` ${asked.mode.padEnd(7)}`,
     asked.cap.padEnd(5),
+    lendersOf(asked).padEnd(7),
     closed.tokensPerSecond.toFixed(0).padStart(7),
     simulated.tokensPerSecond.toFixed(0).padStart(10),
     `${(100 * difference).toFixed(1)} %`.padStart(11),

@@ -2,52 +2,38 @@
  * Decides how many slices an engine asks for, and when it gives unused ones back.
  *
  * Called by the engine a few times a second between steps. Borrowing must pay: the amount is what
- * scheduler/borrowing.ts finds best under today's rates; refusals are counted by reason. It knows
+ * loan-amount.ts finds best under today's rates; refusals are counted by reason. It knows
  * predictions, not how blocks get there.
  */
 
 import { engineId } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
-import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
-import type { LinkRates } from "./link-rates.ts";
-import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
+import type { Scheduler } from "../scheduler/index.ts";
+import {
+  LoanAmount,
+  type BestSlices,
+  type LoanAmountOptions,
+  type LoanAmountParts,
+} from "./loan-amount.ts";
+import type { LoanSources } from "./loan-rate.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
-import type { Residency } from "./residency.ts";
 import { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
-import type { StepCost } from "./step-cost.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
-export interface BorrowOptions {
-  readonly engineCount: number;
-  readonly ownSlices: number;
+export interface BorrowOptions extends LoanAmountOptions {
   readonly borrowLimitSlices: number;
-  readonly tpotTargetNs: number;
-  readonly growthShare: number;
-  readonly maxSequences: number;
   readonly roleTimes?: RoleTimes;
 }
 
 /** What it decides over. */
-export interface BorrowParts {
-  readonly pool: Pool;
-  readonly arena: Arena;
-  readonly kv: KvCache;
-  readonly scheduler: Scheduler;
-  readonly rates: LinkRates;
-  readonly cost: StepCost;
-  readonly planner: StepPlanner;
+export interface BorrowParts extends LoanAmountParts {
   readonly ladder: RecallLadder;
-  readonly residency: Residency;
-}
-
-interface BestSlices {
-  readonly slices: number;
-  readonly bound: BorrowAnswer["bound"];
 }
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
+
 export class BorrowController {
   readonly #options: BorrowOptions;
   readonly #times: RoleTimes;
@@ -55,11 +41,9 @@ export class BorrowController {
   readonly #arena: Arena;
   readonly #kv: KvCache;
   readonly #scheduler: Scheduler;
-  readonly #rates: LinkRates;
-  readonly #cost: StepCost;
+  readonly #amount: LoanAmount;
   readonly #planner: StepPlanner;
   readonly #ladder: RecallLadder;
-  readonly #residency: Residency;
   #lastShortNs = -Infinity;
   #shortSinceNs = 0;
 
@@ -70,11 +54,9 @@ export class BorrowController {
     this.#arena = parts.arena;
     this.#kv = parts.kv;
     this.#scheduler = parts.scheduler;
-    this.#rates = parts.rates;
-    this.#cost = parts.cost;
+    this.#amount = new LoanAmount(options, parts);
     this.#planner = parts.planner;
     this.#ladder = parts.ladder;
-    this.#residency = parts.residency;
   }
 
   decide(nowNs: number): void {
@@ -155,89 +137,32 @@ export class BorrowController {
   }
 
   #ask(wanted: number, nowNs: number): void {
-    const obtainable = this.#pool.obtainable(this.#arena.engine, nowNs);
     const held = this.#arena.borrowedSlices;
     const limit = this.#options.borrowLimitSlices;
     if (held >= limit) {
       this.#arena.refusals.limit++;
       return;
     }
-    const idleMax = Math.min(limit, held + obtainable.fromIdleLenders);
-    if (idleMax === held) {
-      this.#askRunning(wanted, obtainable.fromRunningLenders, nowNs);
-      return;
-    }
-    const target = this.#bestSlices(idleMax);
+    const obtainable = this.#pool.obtainable(this.#arena.engine, nowNs);
+    const { fromIdleLenders } = obtainable;
+    const sources = this.#amount.sources();
+    const more = fromIdleLenders + Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
+    const target = this.#bestSlices(Math.min(limit, total(sources.heldSlices) + more), sources);
     const count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
     if (count > 0) {
-      this.#arena.borrow(Math.ceil(count), false, nowNs);
+      this.#arena.borrow(Math.ceil(count), count > fromIdleLenders, nowNs);
+    } else if (fromIdleLenders === 0) {
+      // With nothing to be had, or nothing that a share could carry, the pool says why.
+      this.#arena.borrow(1, false, nowNs);
     } else if (target.bound !== "demand") {
       this.#arena.refusals[target.bound === "slo" ? "slo" : "does-not-pay"]++;
     }
   }
 
-  /** Every lender with idle memory runs: what their shares carry within a step may be worth it. */
-  #askRunning(wanted: number, obtainable: number, nowNs: number): void {
-    let count = 0;
-    if (obtainable > 0) {
-      const room = this.#options.borrowLimitSlices - this.#arena.borrowedSlices;
-      count = Math.min(wanted, this.#sharedSlices(), room, REQUEST_SLICES_MAX);
-    }
-    // With nothing to be had, or nothing that a share could carry, the pool says why and counts it.
-    this.#arena.borrow(Math.max(1, count), count > 0, nowNs);
-  }
-
-  /** @returns how many borrowed slices are best, read over the paths they would lie behind. */
-  #bestSlices(slicesMax: number): BestSlices {
-    const { layout } = this.#kv;
-    const sequences = Math.max(1, this.#scheduler.sequences.count);
-    const { usedBlocks, claimedBlocks } = this.#scheduler.claims;
-    const meanBlocks = (usedBlocks + claimedBlocks) / sequences;
-    const growth = (this.#options.growthShare * this.#scheduler.claims.growthBlocks) / sequences;
-    const sequenceBlocks = Math.max(1, meanBlocks + growth);
-    const tokensOf = (count: number): number => count * meanBlocks * layout.blockTokens;
-    const isForced = this.#mustBorrow();
-    const sources = this.#loanSources();
-    const port = this.#rates.portBytesPerSecond;
-    const answer = remoteBytesWanted({
-      ownBytes: this.#options.ownSlices * layout.sliceBytes,
-      sequenceBytes: sequenceBlocks * layout.blockBytes,
-      sequencesMax: Math.min(this.#options.maxSequences, sequences + this.#scheduler.waiting.size),
-      remoteBytesMax: slicesMax * layout.sliceBytes,
-      tpotTargetNs: this.#options.tpotTargetNs,
-      forecast: {
-        stepNs: (count, remoteBytes) =>
-          this.#planner.forecastStepNs(
-            this.#cost.decodeStep(count, tokensOf(count)),
-            remoteBytes,
-            loanBytesPerSecond(remoteBytes / layout.sliceBytes, sources, port),
-          ),
-        ringBytes: (count, remoteBytes) =>
-          this.#planner.forecastRingBytes(
-            this.#cost.decodeStep(count, tokensOf(count)),
-            remoteBytes,
-          ),
-      },
-    });
+  #bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
     // A request larger than the engine's own memory is served for its own sake, not for throughput.
-    if (isForced) return { slices: slicesMax, bound: "limit" };
-    return { slices: Math.floor(answer.remoteBytes / layout.sliceBytes), bound: answer.bound };
-  }
-
-  #loanSources(): LoanSources {
-    const count = this.#options.engineCount;
-    const sources = {
-      heldSlices: new Float64Array(count),
-      idleSlices: new Float64Array(count),
-      pathBytesPerSecond: new Float64Array(count),
-    };
-    for (let lender = 0; lender < count; lender++) {
-      sources.heldSlices[lender] = this.#kv.slices.heldRows[lender + 1]!;
-      sources.pathBytesPerSecond[lender] = this.#rates.pathBytesPerSecond(lender + 1);
-      if (this.#arena.isLenderRunning[lender] === 1) continue;
-      sources.idleSlices[lender] = this.#pool.idleSlices(engineId(lender));
-    }
-    return sources;
+    if (this.#mustBorrow()) return { slices: slicesMax, bound: "limit" };
+    return this.#amount.bestSlices(slicesMax, sources);
   }
 
   #mustBorrow(): boolean {
@@ -247,18 +172,6 @@ export class BorrowController {
     if (waiting.size > 0 && waiting.tokensAt(0) / blockTokens + 1 > own) return true;
     if (this.#scheduler.sequences.count !== 1) return false;
     return this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks + 1 > own;
-  }
-
-  /** Slices that running lenders' shares could still carry within one step. */
-  #sharedSlices(): number {
-    let slices = 0;
-    for (let source = 1; source <= this.#options.engineCount; source++) {
-      if (this.#arena.isLenderRunning[source - 1] === 0) continue;
-      if (this.#pool.idleSlices(engineId(source - 1)) === 0) continue;
-      const room = this.#residency.places.sharedRows(source) - this.#kv.slices.heldRows[source]!;
-      slices += Math.max(0, room);
-    }
-    return slices;
   }
 
   /** The engine has nothing to do: every empty borrowed slice goes home. */
@@ -285,4 +198,8 @@ export class BorrowController {
       if (empty > 0) this.#ladder.returnEmpty(engineId(other), empty, nowNs);
     }
   }
+}
+
+function total(slices: Float64Array): number {
+  return slices.reduce((sum, count) => sum + count, 0);
 }

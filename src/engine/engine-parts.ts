@@ -77,7 +77,7 @@ export function createParts(
   const ladder = new RecallLadder(arena, kv, scheduler, residency, counters, host, rowsOf);
   const borrowing = new BorrowController(
     { ...options, growthShare: options.admission.growthShare },
-    { pool, arena, kv, scheduler, rates, cost, planner, ladder, residency },
+    { pool, arena, kv, scheduler, rates, cost, planner, ladder },
   );
   const accounts = new LoanAccounts(options, kv, scheduler);
   const headroom = new LendingHeadroom(options, kv);

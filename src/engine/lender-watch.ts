@@ -11,9 +11,7 @@ import { NS_PER_SECOND, type EngineId } from "../base/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { EngineOptions } from "./engine-options.ts";
 import type { EngineParts } from "./engine-parts.ts";
-
-/** Of what the share carries within a step, this much is used: steps differ in length. */
-const SHARE_USED = 0.9;
+import { SHARE_USED } from "./link-rates.ts";
 
 /** A lender that has run less than this of the last half minute is calm: blocks move there. */
 const CALM_SHARE = 0.1;

@@ -6,10 +6,13 @@
  * moves blocks off it, the moves have that share and steps do not read it.
  */
 
-import { engineId } from "../base/index.ts";
+import { engineId, type EngineId } from "../base/index.ts";
 import type { Arena } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { LinkPort } from "../scheduler/index.ts";
+
+/** Of what a running lender's share carries within a step, this much is used: steps differ. */
+export const SHARE_USED = 0.9;
 
 export interface LinkRateOptions {
   /** (sources) speed of the path; 0 where there is none. */
@@ -42,6 +45,17 @@ export class LinkRates implements LinkPort {
     const path = pathBytesPerSecond[source]!;
     if (lenderShare === null) return path;
     return Math.min(path, (lenderShare * hbmBytesPerSecond[source]!) / this.#sharers[source]!);
+  }
+
+  /**
+   * What a lender could be read at if it runs, by its borrowers of now and this engine among them.
+   */
+  sharedBytesPerSecond(lender: EngineId, isBorrowedFrom: boolean, pool: Pool): number {
+    const { lenderShare, hbmBytesPerSecond } = this.#options;
+    const path = this.pathBytesPerSecond(lender + 1);
+    if (lenderShare === null) return path;
+    const sharers = pool.borrowersOf(lender) + (isBorrowedFrom ? 0 : 1);
+    return Math.min(path, (lenderShare * hbmBytesPerSecond[lender + 1]!) / Math.max(1, sharers));
   }
 
   pathBytesPerSecond(source: number): number {

@@ -3,8 +3,9 @@
  *
  * Called by the engine's borrow controller a few times a second; a pure function of predictions.
  * For a range of remote bytes it predicts batch and step time and takes the amount with the most
- * tokens a second. Beyond the balance point a further byte costs link time in full, so more is not
- * better; where KV dominates the step, nothing may pay at all (docs/METHOD.md, closed form).
+ * tokens a second, then looks again, more closely, between the amounts next to it. Beyond the
+ * balance point a further byte costs link time in full, so more is not better; where KV dominates
+ * the step, nothing may pay at all (docs/METHOD.md, closed form).
  */
 
 /** What a step would be with so many sequences; implemented over cost model and planner. */
@@ -34,6 +35,7 @@ export interface BorrowAnswer {
   readonly bound: "does-not-pay" | "slo" | "limit" | "demand";
 }
 
+/** Amounts of the first look, from none to all, and of the second, about the best of the first. */
 const STEPS = 16;
 /**
  * Of the gain that as many local bytes would bring (their share of the memory), remote ones must
@@ -41,41 +43,74 @@ const STEPS = 16;
  */
 const GAIN_SHARE_MIN = 0.03;
 
+/** What so many remote bytes would bring. */
+interface Look {
+  readonly remoteBytes: number;
+  /** Sequences that fit, whether or not there is work for them. */
+  readonly fits: number;
+  /** Tokens a nanosecond. */
+  readonly rate: number;
+  readonly isLate: boolean;
+}
+
+/** The best of some rising amounts, and the ones next to it. */
+interface Climb {
+  readonly best: Look;
+  readonly below: number;
+  /** The best one itself where it was the last. */
+  readonly above: number;
+  readonly isLateAbove: boolean;
+}
+
 export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
-  const { ownBytes, sequenceBytes, sequencesMax, remoteBytesMax, tpotTargetNs } = question;
-  let best = { remoteBytes: 0, bound: "does-not-pay" as BorrowAnswer["bound"] };
-  let bestRate = 0;
-  let bestIndex = 0;
-  for (let index = 0; index <= STEPS; index++) {
-    const remoteBytes = amountAt(index, remoteBytesMax);
-    const roughly = (ownBytes + remoteBytes) / sequenceBytes;
-    const ring = question.forecast.ringBytes(roughly, remoteBytes);
-    const fits = (ownBytes - ring + remoteBytes) / sequenceBytes;
-    const sequences = Math.min(fits, sequencesMax);
-    if (sequences <= 0) continue;
-    const stepNs = question.forecast.stepNs(sequences, remoteBytes);
-    if (index > 0 && stepNs > tpotTargetNs) {
-      return index === bestIndex + 1 ? { ...best, bound: "slo" } : best;
+  const { remoteBytesMax, sequenceBytes, sequencesMax } = question;
+  // Amounts lie closer together where they are small: a large cap must not hide a small optimum.
+  const rough = climb(question, 0, (step) => remoteBytesMax * (step / STEPS) ** 2);
+  const width = (rough.above - rough.below) / STEPS;
+  const fine = climb(question, rough.below, (step) => rough.below + width * step);
+  const { remoteBytes, fits } = fine.best;
+  if (fine.isLateAbove) return { remoteBytes, bound: "slo" };
+  if (remoteBytes > 0 && remoteBytes >= remoteBytesMax) return { remoteBytes, bound: "limit" };
+  const isAllServed = sequencesMax > 0 && fits + width / sequenceBytes > sequencesMax;
+  return { remoteBytes, bound: isAllServed ? "demand" : "does-not-pay" };
+}
+
+/** Goes up from `lowest` until the target is missed; a step up must be worth its bytes. */
+function climb(
+  question: BorrowQuestion,
+  lowest: number,
+  amountAt: (step: number) => number,
+): Climb {
+  let best = look(question, lowest);
+  let [below, above, last] = [lowest, lowest, lowest];
+  for (let step = 1; step <= STEPS; step++) {
+    const next = look(question, amountAt(step));
+    const isNeighbour = above === best.remoteBytes;
+    if (isNeighbour) above = next.remoteBytes;
+    if (next.isLate) return { best, below, above, isLateAbove: isNeighbour };
+    if (isWorth(question, next, best)) {
+      best = next;
+      below = last;
+      above = next.remoteBytes;
     }
-    const rate = sequences / stepNs;
-    const gainMin = (GAIN_SHARE_MIN * (remoteBytes - best.remoteBytes)) / (ownBytes + remoteBytes);
-    if (index > 0 && rate < bestRate * (1 + gainMin)) continue;
-    bestRate = rate;
-    bestIndex = index;
-    const more = amountAt(index + 1, remoteBytesMax) - remoteBytes;
-    const fitsNext = fits + more / sequenceBytes;
-    best = { remoteBytes, bound: boundAt(index, fitsNext, sequencesMax) };
+    last = next.remoteBytes;
   }
-  return best;
+  return { best, below, above, isLateAbove: false };
 }
 
-/** Amounts lie closer together where they are small: a large cap must not hide a small optimum. */
-function amountAt(index: number, remoteBytesMax: number): number {
-  return remoteBytesMax * (index / STEPS) ** 2;
+function look(question: BorrowQuestion, remoteBytes: number): Look {
+  const { ownBytes, sequenceBytes, sequencesMax, tpotTargetNs, forecast } = question;
+  const roughly = (ownBytes + remoteBytes) / sequenceBytes;
+  const ring = forecast.ringBytes(roughly, remoteBytes);
+  const fits = (ownBytes - ring + remoteBytes) / sequenceBytes;
+  const sequences = Math.min(fits, sequencesMax);
+  if (sequences <= 0) return { remoteBytes, fits, rate: 0, isLate: false };
+  const stepNs = forecast.stepNs(sequences, remoteBytes);
+  return { remoteBytes, fits, rate: sequences / stepNs, isLate: stepNs > tpotTargetNs };
 }
 
-/** Why the best amount is not more: the last one looked at, work for no more, or no gain. */
-function boundAt(index: number, fitsNext: number, sequencesMax: number): BorrowAnswer["bound"] {
-  if (index === STEPS) return "limit";
-  return fitsNext > sequencesMax ? "demand" : "does-not-pay";
+function isWorth(question: BorrowQuestion, more: Look, less: Look): boolean {
+  const moreBytes = more.remoteBytes - less.remoteBytes;
+  const gainMin = (GAIN_SHARE_MIN * moreBytes) / (question.ownBytes + more.remoteBytes);
+  return more.rate > 0 && more.rate >= less.rate * (1 + gainMin);
 }

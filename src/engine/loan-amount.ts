@@ -1,0 +1,140 @@
+/**
+ * How many slices of others are best for an engine now: what they hold against how they are read.
+ *
+ * Asked by the borrow controller. It puts the question of scheduler/borrowing.ts in whole slices,
+ * with the paths that the slices would lie behind: lenders that do not run are read at the speed of
+ * their path, running ones at their share, and of them only what the share carries within a step.
+ * It knows predictions; who asks whom, and when, is the controller's.
+ */
+
+import { engineId, type EngineId } from "../base/index.ts";
+import type { Arena, KvCache } from "../kvcache/index.ts";
+import type { Pool } from "../pool/index.ts";
+import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
+import { SHARE_USED, type LinkRates } from "./link-rates.ts";
+import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
+import type { StepCost } from "./step-cost.ts";
+import type { StepPlanner } from "./step-planner.ts";
+
+export interface LoanAmountOptions {
+  readonly engineCount: number;
+  readonly ownSlices: number;
+  readonly tpotTargetNs: number;
+  readonly growthShare: number;
+  readonly maxSequences: number;
+}
+
+export interface LoanAmountParts {
+  readonly pool: Pool;
+  readonly arena: Arena;
+  readonly kv: KvCache;
+  readonly scheduler: Scheduler;
+  readonly rates: LinkRates;
+  readonly cost: StepCost;
+  readonly planner: StepPlanner;
+}
+
+export interface BestSlices {
+  readonly slices: number;
+  readonly bound: BorrowAnswer["bound"];
+}
+
+export interface WorthySources extends LoanSources {
+  /** Of those that could be had, the ones of lenders that run. */
+  readonly sharedSlices: number;
+}
+
+export class LoanAmount {
+  readonly #options: LoanAmountOptions;
+  readonly #parts: LoanAmountParts;
+
+  constructor(options: LoanAmountOptions, parts: LoanAmountParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** @returns how many borrowed slices are best, read over the paths they would lie behind. */
+  bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
+    const { ownSlices, maxSequences, tpotTargetNs } = this.#options;
+    const { kv, scheduler, planner, cost } = this.#parts;
+    const { layout } = kv;
+    const payloadBytes = layout.blocksPerSlice * layout.blockBytes;
+    const sequences = Math.max(1, scheduler.sequences.count);
+    const blocks = this.#meanBlocks();
+    const growth = (this.#options.growthShare * scheduler.claims.growthBlocks) / sequences;
+    const tokensOf = (count: number): number => count * blocks * layout.blockTokens;
+    const port = this.#parts.rates.portBytesPerSecond;
+    const answer = remoteBytesWanted({
+      ownBytes: ownSlices * payloadBytes,
+      sequenceBytes: Math.max(1, blocks + growth) * layout.blockBytes,
+      sequencesMax: Math.min(maxSequences, sequences + scheduler.waiting.size),
+      remoteBytesMax: slicesMax * payloadBytes,
+      tpotTargetNs,
+      forecast: {
+        stepNs: (count, remoteBytes) =>
+          planner.forecastStepNs(
+            cost.decodeStep(count, tokensOf(count)),
+            remoteBytes,
+            loanBytesPerSecond(remoteBytes / payloadBytes, sources, port),
+          ),
+        ringBytes: (count, remoteBytes) => {
+          const step = cost.decodeStep(count, tokensOf(count));
+          const ringBytes = planner.forecastRingBytes(step, remoteBytes);
+          return Math.ceil(ringBytes / layout.sliceBytes) * payloadBytes;
+        },
+      },
+    });
+    return { slices: Math.floor(answer.remoteBytes / payloadBytes), bound: answer.bound };
+  }
+
+  /** What is held and could be had, how fast it is read; of running lenders, what is worth it. */
+  sources(): WorthySources {
+    const count = this.#options.engineCount;
+    const sources = {
+      sharedSlices: 0,
+      heldSlices: new Float64Array(count),
+      idleSlices: new Float64Array(count),
+      pathBytesPerSecond: new Float64Array(count),
+    };
+    const { kv, pool, arena, rates } = this.#parts;
+    const stepNs = this.#localStepNs();
+    for (let index = 0; index < count; index++) {
+      if (index === arena.engine) continue;
+      const lender = engineId(index);
+      const held = kv.slices.heldRows[index + 1]!;
+      const idle = pool.idleSlices(lender);
+      if (!pool.isRunning(lender)) {
+        sources.heldSlices[index] = held;
+        sources.idleSlices[index] = idle;
+        sources.pathBytesPerSecond[index] = rates.pathBytesPerSecond(index + 1);
+        continue;
+      }
+      const rate = rates.sharedBytesPerSecond(lender, held > 0, pool);
+      const worth = this.#slicesWithin(stepNs, rate, lender);
+      sources.heldSlices[index] = Math.min(held, worth);
+      sources.idleSlices[index] = Math.max(0, Math.min(idle, worth - held));
+      sources.sharedSlices += sources.idleSlices[index]!;
+      sources.pathBytesPerSecond[index] = rate;
+    }
+    return sources;
+  }
+
+  /** Slices that a running lender's share carries within a step; all where it is not paced. */
+  #slicesWithin(stepNs: number, bytesPerSecond: number, lender: EngineId): number {
+    if (bytesPerSecond >= this.#parts.rates.pathBytesPerSecond(lender + 1)) return Infinity;
+    const bytes = SHARE_USED * (bytesPerSecond / 1e9) * stepNs;
+    return Math.floor(bytes / this.#parts.kv.layout.sliceBytes);
+  }
+
+  /** A step that only decodes, of the sequences there are. */
+  #localStepNs(): number {
+    const { scheduler, cost, kv } = this.#parts;
+    const count = Math.max(1, scheduler.sequences.count);
+    return cost.localNs(cost.decodeStep(count, count * this.#meanBlocks() * kv.layout.blockTokens));
+  }
+
+  #meanBlocks(): number {
+    const { sequences, claims } = this.#parts.scheduler;
+    return (claims.usedBlocks + claims.claimedBlocks) / Math.max(1, sequences.count);
+  }
+}
