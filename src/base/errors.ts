@@ -18,7 +18,9 @@ export type ErrorCode =
   | "E_MODEL_UNSUPPORTED"
   | "E_CHECKPOINT"
   | "E_CHAT"
-  | "E_SYSTEM";
+  | "E_DEVICE"
+  | "E_SYSTEM"
+  | "E_LISTEN";
 
 /** Carries where (file, line, key) and what was expected inside one line of text. */
 export class EmaError extends Error {

@@ -1,0 +1,87 @@
+/**
+ * What both generating routes do around their own forms: take a place, answer whole or as a
+ * stream, and end the generations when the client has gone.
+ *
+ * Called by the routes, which say how a request becomes choices and how choices become an answer.
+ *
+ * Invariant: whatever happens, the place and the generations are given back exactly once.
+ */
+
+import type { Context } from "hono";
+import type { AnswerHead, WholeChoice } from "./chat-answer.ts";
+import type { ChoiceSet } from "./choice-set.ts";
+import { eventStream } from "./event-stream.ts";
+import type { PlacedLogprob } from "./logprob-queue.ts";
+import type { ServedEngine } from "./served-engine.ts";
+import type { ServerContext } from "./server-context.ts";
+
+/** A request that engines have taken, and the forms of its answer. */
+export interface Answering {
+  readonly head: AnswerHead;
+  readonly choices: ChoiceSet;
+  readonly engine: ServedEngine;
+  readonly promptTokens: number;
+  readonly isStream: boolean;
+  readonly events: (choices: ChoiceSet) => AsyncGenerator<object>;
+  readonly whole: (choices: readonly WholeChoice[], completionTokens: number) => object;
+}
+
+/** @throws what `begin` throws, and what a generation fails with before its first byte is sent. */
+export async function answerRequest(
+  c: Context,
+  server: ServerContext,
+  begin: () => Promise<Answering>,
+): Promise<Response> {
+  const leave = server.desk.enter();
+  let answering: Answering;
+  try {
+    answering = await begin();
+  } catch (error) {
+    leave();
+    throw error;
+  }
+  const { head, choices } = answering;
+  const { signal } = c.req.raw;
+  const close = (): void => {
+    signal.removeEventListener("abort", close);
+    server.desk.close(head.id);
+    leave();
+  };
+  signal.addEventListener("abort", close);
+  if (signal.aborted) close();
+  const headers = { "x-request-id": head.id };
+  if (!answering.isStream) {
+    try {
+      const whole = await readWhole(choices);
+      return c.json(answering.whole(whole, choices.completionTokens), 200, headers);
+    } finally {
+      close();
+    }
+  }
+  const events = answering.events(choices);
+  const report = (error: unknown): void => server.log.error({ err: error, id: head.id }, "failed");
+  const body = eventStream({ events, close, report }, server.limits.stallMs);
+  return c.body(body, 200, {
+    ...headers,
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    // Reverse proxies of nginx's kind hold events back unless told.
+    "x-accel-buffering": "no",
+  });
+}
+
+async function readWhole(set: ChoiceSet): Promise<WholeChoice[]> {
+  const texts: string[] = set.choices.map(() => "");
+  const logprobs: PlacedLogprob[][] = set.choices.map(() => []);
+  const reasons: ("stop" | "length")[] = set.choices.map(() => "length");
+  for (;;) {
+    const piece = await set.next();
+    if (piece === null) break;
+    texts[piece.index] += piece.text;
+    logprobs[piece.index]!.push(...piece.logprobs);
+    if (piece.finishReason !== null) reasons[piece.index] = piece.finishReason;
+  }
+  return texts.map((text, index) => {
+    return { index, text, logprobs: logprobs[index]!, finishReason: reasons[index]! };
+  });
+}

@@ -1,0 +1,44 @@
+/**
+ * What the server is given: engines that serve a model, each with its tokenizer and its names.
+ *
+ * Made by `ema serve`, `ema chat` and tests; used by the engine directory and the routes. It is
+ * data: what an engine is doing is known to its ServedModel, what was routed to it to the
+ * directory.
+ */
+
+import type { Tokenizer } from "../model/index.ts";
+import type { Generation, ServedModel } from "../serving/index.ts";
+
+export type ChatRole = "system" | "user" | "assistant";
+
+export interface ChatMessage {
+  readonly role: ChatRole;
+  readonly content: string;
+}
+
+/** Turns a conversation into the prompt that its model was trained on. */
+export interface ChatTemplate {
+  /** @returns ids that end where the assistant begins to speak. */
+  promptIds(messages: readonly ChatMessage[]): Int32Array;
+}
+
+/** Where KV of one generation lies: so many bytes on one place. */
+export interface KvPlace {
+  readonly kind: "local" | "borrowed" | "host";
+  /** The GPU; null for the host. */
+  readonly device: number | null;
+  readonly bytes: number;
+}
+
+export interface ServedEngine {
+  /** Unique: what addresses this engine and no other, like `ema-tiny@gpu2`. */
+  readonly engineName: string;
+  /** What clients ask for; several engines may serve it. */
+  readonly modelName: string;
+  readonly model: ServedModel;
+  readonly tokenizer: Tokenizer;
+  /** null: the model knows no conversations, and /v1/chat/completions refuses it. */
+  readonly chat: ChatTemplate | null;
+  /** @returns where the KV of a generation lies now; empty once it has none. */
+  readonly kvPlaces: (generation: Generation) => readonly KvPlace[];
+}
