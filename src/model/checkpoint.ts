@@ -5,6 +5,7 @@
  * serves it. Whoever holds it closes its weights once they are on a device.
  */
 
+import type { ChatTemplate } from "./chat-prompt.ts";
 import type { ModelConfig } from "./model-config.ts";
 import type { CheckpointWeights } from "./tensors.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -15,6 +16,6 @@ export interface Checkpoint {
   readonly config: ModelConfig;
   readonly weights: CheckpointWeights;
   readonly tokenizer: Tokenizer;
-  /** Jinja text, or null: the plain one of chat-prompt.ts is used. */
-  readonly chatTemplate: string | null;
+  /** null: the model brings none, and ChatPrompt uses a plain one. */
+  readonly chatTemplate: ChatTemplate | null;
 }

@@ -1,6 +1,7 @@
 /** The public face of the model layer: checkpoints, tokenizers and a decoder over devices. */
 
 export type { Checkpoint } from "./checkpoint.ts";
+export { ChatPrompt, type ChatTemplate, type PromptMessage } from "./chat-prompt.ts";
 export { Decoder, type DecoderParts } from "./decoder.ts";
 export {
   decoderBytes,

@@ -38,6 +38,7 @@ export function readLlama2cTokenizer(file: CheckpointFile, vocab: number): Token
   }
   return new ScoreTokenizer({
     pieces,
+    vocab,
     beginId: BEGIN_ID,
     // Its models were trained on texts with begin between them, and none after: both end a text.
     endIds: [BEGIN_ID, END_ID],

@@ -10,33 +10,42 @@ import { basename, dirname, extname, join } from "node:path";
 import { EmaError } from "../base/index.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
 import type { Checkpoint } from "./checkpoint.ts";
+import { readGguf } from "./gguf.ts";
 import { readLlama2cTokenizer } from "./llama2c-tokenizer.ts";
 import { llama2cWeights, readLlama2cConfig } from "./llama2c.ts";
 
 /**
- * @param path a llama2.c `.bin`
+ * @param path a llama2.c `.bin` with its tokenizer beside it, or a GGUF file
  * @throws EmaError E_FILE, E_CHECKPOINT or E_MODEL_UNSUPPORTED; no file stays open then
  */
 export function loadCheckpoint(path: string): Promise<Checkpoint> {
-  return Promise.resolve(path).then(loadLlama2c);
+  // A promise although nothing waits yet: a format may come whose reader has to.
+  return Promise.resolve(path).then(load);
 }
 
-function loadLlama2c(path: string): Checkpoint {
+function load(path: string): Checkpoint {
   const file = new CheckpointFile(path);
   try {
-    const config = readLlama2cConfig(file);
-    const tokenizerFile = new CheckpointFile(tokenizerBeside(path, config.vocab));
-    try {
-      const tokenizer = readLlama2cTokenizer(tokenizerFile, config.vocab);
-      const name = basename(path, extname(path));
-      const weights = llama2cWeights(file, config);
-      return { name, config, weights, tokenizer, chatTemplate: null };
-    } finally {
-      tokenizerFile.close();
-    }
+    return isGguf(file) ? readGguf(file) : readLlama2c(file);
   } catch (error) {
     file.close();
     throw error;
+  }
+}
+
+function isGguf(file: CheckpointFile): boolean {
+  return file.bytes >= 4 && file.read(0, 4, "the magic number").toString("latin1") === "GGUF";
+}
+
+function readLlama2c(file: CheckpointFile): Checkpoint {
+  const config = readLlama2cConfig(file);
+  const tokenizerFile = new CheckpointFile(tokenizerBeside(file.path, config.vocab));
+  try {
+    const tokenizer = readLlama2cTokenizer(tokenizerFile, config.vocab);
+    const name = basename(file.path, extname(file.path));
+    return { name, config, weights: llama2cWeights(file, config), tokenizer, chatTemplate: null };
+  } finally {
+    tokenizerFile.close();
   }
 }
 

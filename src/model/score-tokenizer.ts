@@ -10,7 +10,6 @@
  * U+2581 that a user writes is then spelled in bytes and comes back as it was.
  */
 
-import { assert } from "../base/index.ts";
 import { mergeSymbols, type Merge } from "./merge-symbols.ts";
 import { SpecialTokens, type SpecialToken } from "./special-tokens.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -28,12 +27,17 @@ export interface Piece {
 export interface ScoreTokenizerParts {
   /** By id. */
   readonly pieces: readonly Piece[];
+  /** How many rows of logits the model has; ids without a piece add nothing to a text. */
+  readonly vocab: number;
   readonly beginId: number | null;
   readonly endIds: readonly number[];
   readonly hasSpacePrefix: boolean;
   /** How control and user-defined pieces are written. */
   readonly specials: readonly SpecialToken[];
 }
+
+/** Kinds that add nothing to a text. */
+const SILENT: ReadonlySet<PieceKind> = new Set(["control", "unknown"]);
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -50,7 +54,7 @@ export class ScoreTokenizer implements Tokenizer {
   readonly #unknownId: number | null;
 
   constructor(parts: ScoreTokenizerParts) {
-    this.vocabSize = parts.pieces.length;
+    this.vocabSize = parts.vocab;
     this.beginId = parts.beginId;
     this.endIds = parts.endIds;
     this.#pieces = parts.pieces;
@@ -85,8 +89,7 @@ export class ScoreTokenizer implements Tokenizer {
 
   bytesOf(id: number, previousId: number): Uint8Array {
     const piece = this.#pieces[id];
-    assert(piece !== undefined, () => `token ${id} of a vocabulary of ${this.vocabSize}`);
-    if (piece.kind === "control" || piece.kind === "unknown") return NO_BYTES;
+    if (piece === undefined || SILENT.has(piece.kind)) return NO_BYTES;
     const isFirst = previousId < 0 || this.#specials.isControl(previousId);
     const dropsSpace = isFirst && this.#hasSpacePrefix && piece.kind === "normal";
     return dropsSpace && piece.bytes[0] === 0x20 ? piece.bytes.subarray(1) : piece.bytes;

@@ -5,12 +5,20 @@
  * template wrote, never in a user's words; other added tokens always.
  */
 
+/**
+ * Stands inside words of a user that would else be read as a special token, in a text that a
+ * template wrote; encoding drops it. A noncharacter, which Unicode keeps for a program's own use.
+ */
+export const WORD_MARK = "\uFDD0";
+
 export interface SpecialToken {
   readonly id: number;
   readonly text: string;
   /** It steers the model and adds nothing to the text. */
   readonly isControl: boolean;
 }
+
+const NOTHING = /(?!)/g;
 
 export class SpecialTokens {
   readonly #idOf: ReadonlyMap<string, number>;
@@ -33,16 +41,18 @@ export class SpecialTokens {
 
   /** @returns stretches of text, and the ids of what stands between them, in order. */
   split(text: string, isPlain: boolean): (string | number)[] {
-    const pattern = isPlain ? this.#always : this.#all;
-    if (pattern === null) return text === "" ? [] : [text];
     const parts: (string | number)[] = [];
+    const pushText = (stretch: string): void => {
+      const kept = isPlain ? stretch : stretch.replaceAll(WORD_MARK, "");
+      if (kept !== "") parts.push(kept);
+    };
     let done = 0;
-    for (const match of text.matchAll(pattern)) {
-      if (match.index > done) parts.push(text.slice(done, match.index));
+    for (const match of text.matchAll((isPlain ? this.#always : this.#all) ?? NOTHING)) {
+      pushText(text.slice(done, match.index));
       parts.push(this.#idOf.get(match[0])!);
       done = match.index + match[0].length;
     }
-    if (done < text.length) parts.push(text.slice(done));
+    pushText(text.slice(done));
     return parts;
   }
 }

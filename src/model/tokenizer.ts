@@ -11,7 +11,11 @@ export interface Tokenizer {
   readonly beginId: number | null;
   /** Ids that end a generation by themselves. */
   readonly endIds: readonly number[];
-  /** @param isPlain true: text that looks like a special token is text; false: it is the token. */
+  /**
+   * Does not put `beginId` in front.
+   * @param isPlain true: text that looks like a special token is text; false: it is the token, and
+   *   U+FDD0, with which a template keeps a user's words from being one, is dropped
+   */
   encode(text: string, isPlain: boolean): Int32Array;
   /**
    * The bytes a token adds to the text. Special tokens add none.
