@@ -8,7 +8,7 @@
  */
 
 import type { Context } from "hono";
-import type { AnswerHead, WholeChoice } from "./chat-answer.ts";
+import type { WholeChoice } from "./chat-answer.ts";
 import type { ChoiceSet } from "./choice-set.ts";
 import { eventStream } from "./event-stream.ts";
 import type { PlacedLogprob } from "./logprob-queue.ts";
@@ -17,13 +17,12 @@ import type { ServerContext } from "./server-context.ts";
 
 /** A request that engines have taken, and the forms of its answer. */
 export interface Answering {
-  readonly head: AnswerHead;
+  readonly id: string;
   readonly choices: ChoiceSet;
   readonly engine: ServedEngine;
-  readonly promptTokens: number;
   readonly isStream: boolean;
-  readonly events: (choices: ChoiceSet) => AsyncGenerator<object>;
-  readonly whole: (choices: readonly WholeChoice[], completionTokens: number) => object;
+  readonly events: () => AsyncGenerator<object>;
+  readonly whole: (choices: readonly WholeChoice[]) => object;
 }
 
 /** @throws what `begin` throws, and what a generation fails with before its first byte is sent. */
@@ -40,26 +39,25 @@ export async function answerRequest(
     leave();
     throw error;
   }
-  const { head, choices } = answering;
+  const { id, choices, engine } = answering;
   const { signal } = c.req.raw;
   const close = (): void => {
     signal.removeEventListener("abort", close);
-    server.desk.close(head.id);
+    server.desk.close(id);
     leave();
   };
   signal.addEventListener("abort", close);
   if (signal.aborted) close();
-  const headers = { "x-request-id": head.id };
+  const headers = { "x-request-id": id, "x-ema-engine": engine.engineName };
   if (!answering.isStream) {
     try {
-      const whole = await readWhole(choices);
-      return c.json(answering.whole(whole, choices.completionTokens), 200, headers);
+      return c.json(answering.whole(await readWhole(choices)), 200, headers);
     } finally {
       close();
     }
   }
-  const events = answering.events(choices);
-  const report = (error: unknown): void => server.log.error({ err: error, id: head.id }, "failed");
+  const events = answering.events();
+  const report = (error: unknown): void => server.log.error({ err: error, id }, "failed");
   const body = eventStream({ events, close, report }, server.limits.stallMs);
   return c.body(body, 200, {
     ...headers,

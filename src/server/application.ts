@@ -8,40 +8,83 @@
  */
 
 import { OpenAPIHono } from "@hono/zod-openapi";
-import { bodyLimit } from "hono/body-limit";
-import { ApiError, shortened } from "./api-error.ts";
+import type { Context } from "hono";
+import { requireKey, requireLoopbackName } from "./access-checks.ts";
+import { ApiError, shortened, unavailable } from "./api-error.ts";
 import { chatCompletions } from "./chat-route.ts";
+import { completions } from "./completion-route.ts";
+import { kvOfRequest, listModels, oneModel } from "./model-routes.ts";
+import { describeRoutes } from "./openapi-document.ts";
 import type { ServerContext } from "./server-context.ts";
+
+type Handler = (c: Context, server: ServerContext) => Response | Promise<Response>;
+
+const ROUTES: readonly (readonly ["get" | "post", string, Handler])[] = [
+  ["get", "/v1/models", listModels],
+  // A model's name may have slashes in it.
+  ["get", "/v1/models/:id{.+}", oneModel],
+  ["post", "/v1/completions", completions],
+  ["post", "/v1/chat/completions", chatCompletions],
+  ["get", "/v1/ema/requests/:id/kv", kvOfRequest],
+  ["get", "/health", health],
+  ["get", "/metrics", metrics],
+];
 
 /** @returns an application that answers requests through `server`. */
 export function application(server: ServerContext): OpenAPIHono {
   const app = new OpenAPIHono();
-  const { bodyBytesMax } = server.limits;
-  app.onError((error) => errorResponse(error, server));
+  app.onError((error, c) => errorResponse(error, c, server));
   app.notFound((c) => {
     const message = `There is no ${c.req.method} ${shortened(c.req.path)} here`;
-    return errorResponse(new ApiError(404, "invalid_request_error", message), server);
+    const error = new ApiError(404, "invalid_request_error", message, { code: "not_found" });
+    return errorResponse(error, c, server);
   });
-  app.use(
-    bodyLimit({
-      maxSize: bodyBytesMax,
-      onError: () => {
-        const message = `The body is larger than ${bodyBytesMax} bytes`;
-        const detail = { code: "request_too_large" };
-        throw new ApiError(413, "invalid_request_error", message, detail);
-      },
-    }),
-  );
-  app.post("/v1/chat/completions", (c) => chatCompletions(c, server));
+  app.use(async (c, next) => {
+    const beganAt = server.clockSeconds();
+    await next();
+    const ms = Math.round((server.clockSeconds() - beganAt) * 1000);
+    const { method, path } = c.req;
+    server.log.info({ method, path, status: c.res.status, ms }, "answered");
+  });
+  if (server.apiKey === null) app.use(requireLoopbackName());
+  else app.use("/v1/*", requireKey(server.apiKey));
+  for (const [method, path, handler] of ROUTES) app[method](path, (c) => handler(c, server));
+  describeRoutes(app, server.version, server.apiKey !== null);
+  refuseOtherMethods(app);
   return app;
 }
 
-function errorResponse(error: unknown, server: ServerContext): Response {
+/** A path that exists and a method that does not is 405 and says which one does. */
+function refuseOtherMethods(app: OpenAPIHono): void {
+  for (const [method, path] of [...ROUTES, ["get", "/openapi.json"] as const]) {
+    app.all(path, (c) => {
+      const allowed = method === "get" ? "GET, HEAD" : "POST";
+      const message = `${c.req.method} is not allowed here; allowed: ${allowed}`;
+      c.header("allow", allowed);
+      throw new ApiError(405, "invalid_request_error", message, { code: "method_not_allowed" });
+    });
+  }
+}
+
+function health(c: Context, server: ServerContext): Response {
+  if (server.desk.isClosing) throw unavailable("The server is shutting down", "shutting_down");
+  return c.json({ status: "ok" });
+}
+
+async function metrics(_c: Context, server: ServerContext): Promise<Response> {
+  const headers = { "content-type": server.metrics.contentType };
+  return new Response(await server.metrics.text(), { headers });
+}
+
+function errorResponse(error: unknown, c: Context, server: ServerContext): Response {
   if (!(error instanceof ApiError)) {
     server.log.error({ err: error }, "a request failed");
-    return errorResponse(new ApiError(500, "server_error", "The server failed to answer"), server);
+    const failed = new ApiError(500, "server_error", "The server failed to answer");
+    return errorResponse(failed, c, server);
   }
-  const headers = new Headers({ "content-type": "application/json" });
-  if (error.retryAfterSeconds !== null) headers.set("retry-after", `${error.retryAfterSeconds}`);
-  return new Response(JSON.stringify(error.body()), { status: error.status, headers });
+  if (error.retryAfterSeconds !== null) c.header("retry-after", `${error.retryAfterSeconds}`);
+  // What of the body was not read is still on its way; another request cannot follow it.
+  if (error.status === 413) c.header("connection", "close");
+  c.header("content-type", "application/json");
+  return c.newResponse(JSON.stringify(error.body()), error.status as 400);
 }

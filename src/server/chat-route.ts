@@ -20,16 +20,16 @@ import type { ChoiceSet } from "./choice-set.ts";
 import { planGenerations, stopsOf } from "./generation-plan.ts";
 import { answerRequest, type Answering } from "./answer-request.ts";
 import { readBody } from "./request-body.ts";
-import type { ChatMessage, ServedEngine } from "./served-engine.ts";
+import type { ChatMessage } from "./served-engine.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** @throws ApiError for whatever is wrong before the first byte. */
 export function chatCompletions(c: Context, server: ServerContext): Promise<Response> {
   return answerRequest(c, server, async () => {
-    const body = await readBody(c.req, CHAT_REQUEST);
+    const body = await readBody(c.req, CHAT_REQUEST, server.limits.bodyBytesMax);
     const engine = server.desk.directory.pick(body.model);
     if (engine === null) throw unknownModel(body.model, server.desk.directory.names());
-    const promptIds = promptOf(body, engine);
+    const promptIds = server.prompts.chat(body.messages.map(messageOf), engine);
     const topLogprobs = topLogprobsOf(body);
     const ask = {
       fields: body,
@@ -46,14 +46,13 @@ export function chatCompletions(c: Context, server: ServerContext): Promise<Resp
     };
     const choices = server.desk.open(head.id, engine, requests, stopsOf(body));
     return {
-      head,
+      id: head.id,
       choices,
       engine,
-      promptTokens: promptIds.length,
       isStream: body.stream === true,
-      events: (set) => events(set, head, body, promptIds.length),
-      whole: (parts, completionTokens) => {
-        const usage = usageOf(promptIds.length, completionTokens);
+      events: () => events(choices, head, body, promptIds.length),
+      whole: (parts) => {
+        const usage = usageOf(promptIds.length, choices.completionTokens);
         return chatAnswer(head, parts, usage, topLogprobs !== null);
       },
     } satisfies Answering;
@@ -80,14 +79,6 @@ async function* events(
     }
   }
   if (isUsageAsked) yield chatUsageChunk(head, usageOf(promptTokens, choices.completionTokens));
-}
-
-function promptOf(body: ChatRequest, engine: ServedEngine): Int32Array {
-  if (engine.chat === null) {
-    const message = `The model '${engine.modelName}' has no chat template; use /v1/completions`;
-    throw badRequest(message, "model", "no_chat_template");
-  }
-  return engine.chat.promptIds(body.messages.map(messageOf));
 }
 
 /** Parts are put together as they stand; a developer's message is what a system's was before. */

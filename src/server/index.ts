@@ -1,10 +1,7 @@
 /** The public face of the HTTP server: engines in, an OpenAI-compatible API out. */
 
-export { application } from "./application.ts";
+export { isLoopback } from "./access-checks.ts";
 export { HttpServer } from "./http-server.ts";
-export { EngineDirectory } from "./engine-directory.ts";
-export { GenerationDesk } from "./generation-desk.ts";
-export { ServerMetrics } from "./metrics.ts";
 export type {
   ChatMessage,
   ChatRole,
@@ -12,4 +9,10 @@ export type {
   KvPlace,
   ServedEngine,
 } from "./served-engine.ts";
-export { SERVER_LIMITS, type ServerContext, type ServerLimits } from "./server-context.ts";
+export {
+  SERVER_LIMITS,
+  serverContext,
+  type ServerContext,
+  type ServerLimits,
+  type ServerSettings,
+} from "./server-context.ts";

@@ -9,17 +9,22 @@ import type { HonoRequest } from "hono";
 import { ApiError, badRequest } from "./api-error.ts";
 import { refuseUnsupported } from "./refuse-unsupported.ts";
 
-/** @throws ApiError 415 or 400. */
-export async function readBody<T>(request: HonoRequest, schema: z.ZodType<T>): Promise<T> {
+/** @throws ApiError 415, 413 or 400. */
+export async function readBody<T>(
+  request: HonoRequest,
+  schema: z.ZodType<T>,
+  bytesMax: number,
+): Promise<T> {
   const mediaType = (request.header("content-type") ?? "").split(";")[0]!.trim();
   if (mediaType.toLowerCase() !== "application/json") {
     const message = "Send the body as JSON, with Content-Type: application/json";
     const detail = { code: "unsupported_media_type" };
     throw new ApiError(415, "invalid_request_error", message, detail);
   }
+  const text = await readText(request, bytesMax);
   let body: unknown;
   try {
-    body = JSON.parse(await request.text());
+    body = JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw badRequest("The body is not JSON", null, "invalid_json");
@@ -31,6 +36,34 @@ export async function readBody<T>(request: HonoRequest, schema: z.ZodType<T>): P
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   throw invalidValue(parsed.error);
+}
+
+/** Reads no more than is allowed, whatever the length that the client announced. */
+async function readText(request: HonoRequest, bytesMax: number): Promise<string> {
+  const announced = request.header("content-length");
+  if (announced !== undefined) {
+    if (Number(announced) > bytesMax) throw tooLarge(bytesMax);
+    return await request.text();
+  }
+  const reader = request.raw.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  while (reader !== undefined) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    bytes += value.length;
+    if (bytes > bytesMax) {
+      await reader.cancel();
+      throw tooLarge(bytesMax);
+    }
+    chunks.push(value);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function tooLarge(bytesMax: number): ApiError {
+  const message = `The body is larger than ${bytesMax} bytes`;
+  return new ApiError(413, "invalid_request_error", message, { code: "request_too_large" });
 }
 
 /** The first thing that is wrong, with its place as OpenAI writes it: `messages[0].content`. */

@@ -1,12 +1,16 @@
 /**
  * What every route is given: the desk, the limits, time and chance.
  *
- * Made by the application; data and functions only. Time and chance come from the composition root
+ * Put together by `serverContext`, once a server. Time and chance come from the composition root,
  * so that tests can give their own.
  */
 
 import type { Logger } from "pino";
-import type { GenerationDesk } from "./generation-desk.ts";
+import { EngineDirectory } from "./engine-directory.ts";
+import { GenerationDesk } from "./generation-desk.ts";
+import { ServerMetrics } from "./metrics.ts";
+import { PromptEncoder } from "./prompt-encoder.ts";
+import type { ServedEngine } from "./served-engine.ts";
 
 /** Everything has a limit; what happens at it stands in docs/SERVING.md. */
 export interface ServerLimits {
@@ -27,13 +31,40 @@ export const SERVER_LIMITS: ServerLimits = {
   stallMs: 120_000,
 };
 
-export interface ServerContext {
-  readonly desk: GenerationDesk;
+/** What a server is made from. */
+export interface ServerSettings {
+  /** At least one. */
+  readonly engines: readonly ServedEngine[];
+  /** null: whoever reaches the server may use it. */
+  readonly apiKey: string | null;
   readonly limits: ServerLimits;
+  readonly version: string;
   readonly unixSeconds: () => number;
+  /** Only goes forward; where it begins does not matter. */
+  readonly clockSeconds: () => number;
   /** A whole number in [0, 2^32). */
   readonly drawSeed: () => number;
   /** Unique; what answers are identified by. */
   readonly drawId: () => string;
   readonly log: Logger;
+}
+
+export interface ServerContext extends ServerSettings {
+  readonly desk: GenerationDesk;
+  readonly metrics: ServerMetrics;
+  readonly prompts: PromptEncoder;
+  readonly startedUnixSeconds: number;
+}
+
+/** The parts of one server, tied together. */
+export function serverContext(settings: ServerSettings): ServerContext {
+  const directory = new EngineDirectory(settings.engines);
+  const metrics = new ServerMetrics(directory, settings.clockSeconds);
+  return {
+    ...settings,
+    desk: new GenerationDesk(directory, metrics, settings.limits.requestsMax),
+    metrics,
+    prompts: new PromptEncoder(),
+    startedUnixSeconds: settings.unixSeconds(),
+  };
 }

@@ -48,10 +48,16 @@ export class TextStream {
   #giveOut(text: string, isEnd: boolean): string {
     if (this.#isStopped) return "";
     const known = this.#held + text;
+    // Of several the one that ends first, as if characters came one by one: which tokens they
+    // come in must not matter.
     let cut = -1;
+    let end = Infinity;
     for (const stop of this.#stops) {
       const at = known.indexOf(stop);
-      if (at !== -1 && (cut === -1 || at < cut)) cut = at;
+      if (at === -1 || at + stop.length > end) continue;
+      if (at + stop.length === end && at > cut) continue;
+      cut = at;
+      end = at + stop.length;
     }
     if (cut !== -1) {
       this.#isStopped = true;

@@ -3,11 +3,9 @@
 import OpenAI from "openai";
 import { pino } from "pino";
 import {
-  EngineDirectory,
-  GenerationDesk,
   HttpServer,
   SERVER_LIMITS,
-  ServerMetrics,
+  serverContext,
   type ChatTemplate,
   type ServedEngine,
   type ServerContext,
@@ -22,6 +20,8 @@ export interface TestServer {
   readonly models: readonly FakeModel[];
   readonly url: string;
   readonly client: OpenAI;
+  /** What was logged as an error. */
+  readonly failures: readonly string[];
   close(): Promise<void>;
 }
 
@@ -29,27 +29,29 @@ export interface TestServerOptions {
   readonly models?: readonly FakeModelOptions[];
   readonly limits?: Partial<ServerLimits>;
   readonly hasTemplate?: boolean;
+  readonly apiKey?: string;
 }
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const models = (options.models ?? [{}]).map((model) => new FakeModel(model));
   const engines = models.map((model, index) => engineOf(model, index, options.hasTemplate ?? true));
-  const directory = new EngineDirectory(engines);
-  const metrics = new ServerMetrics(directory, () => performance.now() / 1000);
-  const limits = { ...SERVER_LIMITS, ...options.limits };
+  const failures: string[] = [];
   let drawn = 0;
-  const context: ServerContext = {
-    desk: new GenerationDesk(directory, metrics, limits.requestsMax),
-    limits,
+  const context = serverContext({
+    engines,
+    apiKey: options.apiKey ?? null,
+    limits: { ...SERVER_LIMITS, ...options.limits },
+    version: "0.0.0",
+    clockSeconds: () => performance.now() / 1000,
     unixSeconds: () => 1_800_000_000,
     drawSeed: () => ++drawn,
     drawId: () => `test${++drawn}`,
-    log: pino({ level: "silent" }),
-  };
+    log: pino({ level: "error" }, { write: (line: string) => failures.push(line) }),
+  });
   const server = await HttpServer.listen(context, "127.0.0.1", 0);
   const url = `http://127.0.0.1:${server.port}`;
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
-  return { server, context, models, url, client, close: () => server.close(0) };
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: options.apiKey ?? "unused", maxRetries: 0 });
+  return { server, context, models, url, client, failures, close: () => server.close(0) };
 }
 
 function engineOf(model: FakeModel, index: number, hasTemplate: boolean): ServedEngine {

@@ -1,0 +1,91 @@
+/**
+ * From the prompts of a request to token ids, without reading what cannot fit.
+ *
+ * Asked by both routes. A text of so many bytes has at least so many tokens: one that is too long
+ * for the context by that measure is refused before it is cut into tokens, so that a large body
+ * costs no more than its reading.
+ *
+ * Text of a completion may name special tokens, as a prompt template written by hand does; what a
+ * chat template does with such text in a message is the template's matter.
+ */
+
+import type { Tokenizer } from "../model/index.ts";
+import { badRequest } from "./api-error.ts";
+import type { CompletionRequest } from "./completion-schema.ts";
+import type { ChatMessage, ServedEngine } from "./served-engine.ts";
+
+/** A special token adds no bytes and is written in a text of up to so many. */
+const SPECIAL_TEXT_BYTES_MAX = 64;
+
+/** One prompt as ids, and as text where somebody asks for it. */
+export interface EncodedPrompt {
+  readonly ids: Int32Array;
+  readonly text: () => string;
+}
+
+/** Remembers the longest token of each tokenizer. */
+export class PromptEncoder {
+  readonly #longestBytes = new Map<Tokenizer, number>();
+
+  /** @throws ApiError 400 for ids that the model does not have, or a text beyond the context. */
+  completion(prompt: CompletionRequest["prompt"], engine: ServedEngine): EncodedPrompt[] {
+    if (typeof prompt === "string") return [this.#text(prompt, engine)];
+    if (typeof prompt[0] === "number") return [this.#ids(prompt as number[], engine)];
+    return (prompt as (string | number[])[]).map((item) =>
+      typeof item === "string" ? this.#text(item, engine) : this.#ids(item, engine),
+    );
+  }
+
+  /** @throws ApiError 400 for a conversation beyond the context, or a model without conversations. */
+  chat(messages: readonly ChatMessage[], engine: ServedEngine): Int32Array {
+    if (engine.chat === null) {
+      const message = `The model '${engine.modelName}' has no chat template; use /v1/completions`;
+      throw badRequest(message, "model", "no_chat_template");
+    }
+    let bytes = 0;
+    for (const { content } of messages) bytes += Buffer.byteLength(content);
+    this.#checkBytes(bytes, "messages", engine);
+    return engine.chat.promptIds(messages);
+  }
+
+  #text(text: string, engine: ServedEngine): EncodedPrompt {
+    this.#checkBytes(Buffer.byteLength(text), "prompt", engine);
+    const { tokenizer } = engine;
+    const ids = tokenizer.encode(text, false);
+    const { beginId } = tokenizer;
+    const hasBegin = beginId === null || ids[0] === beginId;
+    const all = hasBegin ? ids : Int32Array.from([beginId, ...ids]);
+    if (all.length === 0) throw badRequest("'prompt' is empty", "prompt", "invalid_value");
+    return { ids: all, text: () => text };
+  }
+
+  #ids(prompt: readonly number[], { tokenizer }: ServedEngine): EncodedPrompt {
+    const bad = prompt.find((id) => id >= tokenizer.vocabSize);
+    if (bad !== undefined) {
+      const message = `'prompt' has the token id ${bad}; the model has ${tokenizer.vocabSize} tokens`;
+      throw badRequest(message, "prompt", "invalid_value");
+    }
+    const ids = Int32Array.from(prompt);
+    return { ids, text: () => tokenizer.decode(ids) };
+  }
+
+  #checkBytes(bytes: number, param: string, { tokenizer, model }: ServedEngine): void {
+    const tokensMin = Math.ceil(bytes / this.#longest(tokenizer));
+    if (tokensMin <= model.contextTokensMax) return;
+    const message =
+      `The model's context holds ${model.contextTokensMax} tokens; '${param}' has at least ` +
+      `${tokensMin}`;
+    throw badRequest(message, param, "context_length_exceeded");
+  }
+
+  #longest(tokenizer: Tokenizer): number {
+    let longest = this.#longestBytes.get(tokenizer);
+    if (longest !== undefined) return longest;
+    longest = SPECIAL_TEXT_BYTES_MAX;
+    for (let id = 0; id < tokenizer.vocabSize; id++) {
+      longest = Math.max(longest, tokenizer.bytesOf(id, -1).length);
+    }
+    this.#longestBytes.set(tokenizer, longest);
+    return longest;
+  }
+}

@@ -1,0 +1,194 @@
+/** What is refused, with which status, and as which error class of the openai client. */
+
+import OpenAI from "openai";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "./test-server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({
+    models: [{}, { name: "plain" }],
+    limits: { bodyBytesMax: 200_000, choicesMax: 8 },
+  });
+});
+afterAll(() => server.close());
+
+const user = (content: unknown) => [{ role: "user", content }];
+
+interface Refusal {
+  readonly status: number;
+  readonly error: { message: string; type: string; param: string | null; code: string | null };
+}
+
+async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(`${server.url}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+  const { error } = (await response.json()) as Refusal;
+  return { status: response.status, error, response };
+}
+
+const chat = (options: object) =>
+  post("/v1/chat/completions", { model: "fake", messages: user("Hi"), ...options });
+const completion = (options: object) =>
+  post("/v1/completions", { model: "fake", prompt: "Hi", ...options });
+
+describe("a chat request", () => {
+  it.each<[string, object, string]>([
+    ["no messages", { messages: undefined }, "messages"],
+    ["empty messages", { messages: [] }, "messages"],
+    ["a role that is none", { messages: [{ role: "robot", content: "x" }] }, "messages[0].role"],
+    ["no content", { messages: [{ role: "user" }] }, "messages[0].content"],
+    ["content that is a number", { messages: user(3) }, "messages[0].content"],
+    ["an image", { messages: user([{ type: "image_url", image_url: {} }]) }, "messages[0].content"],
+    ["temperature 3", { temperature: 3 }, "temperature"],
+    ["temperature as text", { temperature: "hot" }, "temperature"],
+    ["top_p -1", { top_p: -1 }, "top_p"],
+    ["n 0", { n: 0 }, "n"],
+    ["n beyond the limit", { n: 9 }, "n"],
+    ["max_tokens 0", { max_tokens: 0 }, "max_tokens"],
+    ["max_tokens beyond the context", { max_tokens: 600 }, "max_completion_tokens"],
+    ["a seed with a fraction", { seed: 1.5 }, "seed"],
+    ["five stop strings", { stop: ["a", "b", "c", "d", "e"] }, "stop"],
+    ["an empty stop string", { stop: "" }, "stop"],
+    ["21 top_logprobs", { logprobs: true, top_logprobs: 21 }, "top_logprobs"],
+    ["top_logprobs alone", { top_logprobs: 2 }, "top_logprobs"],
+    ["tools", { tools: [{ type: "function" }] }, "tools"],
+    ["a tool choice", { tool_choice: "required" }, "tool_choice"],
+    ["JSON wanted", { response_format: { type: "json_object" } }, "response_format"],
+    ["a penalty", { presence_penalty: 0.5 }, "presence_penalty"],
+    ["a bias", { logit_bias: { 5: 1 } }, "logit_bias"],
+    ["audio", { modalities: ["text", "audio"] }, "modalities"],
+  ])("with %s is 400 and names the parameter", async (_, options, param) => {
+    const { status, error } = await chat(options);
+    expect([status, error.type, error.param]).toEqual([400, "invalid_request_error", param]);
+    expect(error.message).toMatch(/^[^\n]+$/);
+    expect(error.code).not.toBeNull();
+  });
+
+  it("with values that ask for nothing, and with unknown keys, is answered", async () => {
+    const { client } = server;
+    const answer = await client.chat.completions.create({
+      model: "fake",
+      messages: [{ role: "user", content: "Hi", name: "me" }],
+      ...{ tools: [], tool_choice: "none", response_format: { type: "text" }, logit_bias: {} },
+      ...{ presence_penalty: 0, frequency_penalty: 0, stop: null, n: null, user: "me" },
+      ...({ nonsense: { deep: [1] }, top_k: 5, modalities: ["text"] } as object),
+    });
+    expect(answer.choices).toHaveLength(1);
+  });
+});
+
+describe("a completion request", () => {
+  it.each<[string, object, string]>([
+    ["no prompt", { prompt: undefined }, "prompt"],
+    ["no prompts", { prompt: [] }, "prompt"],
+    ["a prompt of mixed kinds", { prompt: ["a", 1] }, "prompt"],
+    ["an id that is no token", { prompt: [999_999] }, "prompt"],
+    ["a negative id", { prompt: [-1] }, "prompt[0]"],
+    ["a suffix", { suffix: "x" }, "suffix"],
+    ["best_of", { best_of: 2 }, "best_of"],
+    ["logprobs true", { logprobs: true }, "logprobs"],
+    ["an echo with logprobs", { echo: true, logprobs: 1 }, "echo"],
+    ["too many choices", { prompt: ["a", "b", "c"], n: 3 }, "n"],
+  ])("with %s is 400 and names the parameter", async (_, options, param) => {
+    const { status, error } = await completion(options);
+    expect([status, error.param]).toEqual([400, param]);
+  });
+
+  it.each([
+    ["in tokens", "x".repeat(513)],
+    ["by its bytes alone", "x".repeat(150_000)],
+  ])("whose prompt is too long %s is 400", async (_, prompt) => {
+    const { status, error } = await completion({ prompt });
+    expect([status, error.code]).toEqual([400, "context_length_exceeded"]);
+    expect(error.message).toContain("512");
+  });
+});
+
+describe("a body", () => {
+  it.each<[string, string, number]>([
+    ["that is no JSON", "{", 400],
+    ["that is empty", "", 400],
+    ["that is an array", "[]", 400],
+    ["that is a text", '"x"', 400],
+    ["that is null", "null", 400],
+    ["that is too large", JSON.stringify({ prompt: "x".repeat(300_000) }), 413],
+  ])("%s is refused", async (_, body, status) => {
+    const answer = await post("/v1/completions", body);
+    expect([answer.status, answer.error.type]).toEqual([status, "invalid_request_error"]);
+  });
+
+  it("of another kind than JSON is 415", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", ""]) {
+      const { status } = await post("/v1/completions", "{}", { "content-type": type });
+      expect(status).toBe(415);
+    }
+    const utf8 = { "content-type": "Application/JSON; charset=utf-8" };
+    expect((await post("/v1/completions", "{}", utf8)).status).toBe(400);
+  });
+
+  it("that is too large and comes in chunks is 413", async () => {
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(" ".repeat(50_000))),
+    });
+    const response = await fetch(`${server.url}/v1/completions`, {
+      ...{ method: "POST", body, headers: { "content-type": "application/json" } },
+      ...({ duplex: "half" } as object),
+    }).catch(() => null);
+    // The server may close before the client has sent all; the client then sees no answer.
+    expect([413, undefined]).toContain(response?.status);
+  });
+});
+
+describe("a path", () => {
+  it("that is none is 404, a method that is none 405", async () => {
+    expect((await post("/v1/embeddings", {})).status).toBe(404);
+    const { status, response } = await post("/v1/models", {});
+    expect([status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+    const got = await fetch(`${server.url}/v1/completions`);
+    expect([got.status, got.headers.get("allow")]).toEqual([405, "POST"]);
+    const odd = await fetch(`${server.url}/v1/completions/%ff%00/..;x`);
+    expect(odd.status).toBe(404);
+  });
+});
+
+describe("the openai client", () => {
+  it.each([
+    ["BadRequestError", { n: 0 }],
+    ["NotFoundError", { model: "gone" }],
+  ])("throws its %s", async (name, options) => {
+    const create = server.client.chat.completions.create({
+      ...{ model: "fake", messages: [{ role: "user", content: "Hi" }] },
+      ...options,
+    });
+    await expect(create).rejects.toBeInstanceOf(OpenAI[name as "NotFoundError"]);
+    await expect(create).rejects.toMatchObject({ type: "invalid_request_error" });
+  });
+
+  it("learns which models there are", async () => {
+    const names = [];
+    for await (const model of server.client.models.list()) names.push(model.id);
+    expect(names).toEqual(["fake", "plain"]);
+    expect(await server.client.models.retrieve("plain")).toMatchObject({ id: "plain" });
+    expect(await server.client.models.retrieve("plain@gpu1")).toMatchObject({ id: "plain@gpu1" });
+    await expect(server.client.models.retrieve("x/y")).rejects.toThrow(/served: fake, plain/);
+  });
+});
+
+it("a model without a chat template refuses conversations and completes prompts", async () => {
+  const other = await startTestServer({ hasTemplate: false });
+  const messages = [{ role: "user" as const, content: "Hi" }];
+  await expect(other.client.chat.completions.create({ model: "fake", messages })).rejects.toThrow(
+    /no chat template; use \/v1\/completions/,
+  );
+  const { choices } = await other.client.completions.create({ model: "fake", prompt: "Hi" });
+  expect(choices).toHaveLength(1);
+  await other.close();
+});
+
+it("nothing of this was a failure of the server", () => {
+  expect(server.failures).toEqual([]);
+});
