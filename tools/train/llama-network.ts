@@ -42,7 +42,7 @@ export class LlamaNetwork {
   readonly #last: Address;
   readonly #lastInverse: Address;
   readonly #lastNormed: Address;
-  readonly #gradient: GradientStreams;
+  readonly #flow: GradientStreams;
   readonly #angles: Address;
   readonly #scratch: Address;
 
@@ -65,7 +65,7 @@ export class LlamaNetwork {
     this.#lastInverse = take(1);
     this.#lastNormed = take(shape.width);
     this.logits = take(shape.vocabulary);
-    this.#gradient = takeStreams(bench, shape, rows);
+    this.#flow = takeStreams(bench, shape, rows);
     this.#angles = takeAngles(bench, shape, length);
     const queryWidth = shape.heads * shape.headWidth;
     const widest = Math.max(shape.width, queryWidth, shape.feedForward, shape.vocabulary);
@@ -111,9 +111,9 @@ export class LlamaNetwork {
     this.#bench.floats(this.#weights, rows).set(weights);
     const { logits } = this;
     const loss = kernels.crossEntropy(logits, this.#targets, this.#weights, rows, vocabulary);
-    kernels.fill(this.#gradient.dn, rows * width, 0);
-    this.#applyBack(this.#gradient.dn, this.logits, this.#lastNormed, 0, width, vocabulary);
-    kernels.fill(this.#gradient.dx, rows * width, 0);
+    kernels.fill(this.#flow.dn, rows * width, 0);
+    this.#applyBack(this.#flow.dn, this.logits, this.#lastNormed, 0, width, vocabulary);
+    kernels.fill(this.#flow.dx, rows * width, 0);
     this.#normBack(this.#lastInverse, this.#last, this.#outputNorm);
     for (let layer = this.shape.layers - 1; layer >= 0; layer--) {
       this.#feedBack(layer);
@@ -122,7 +122,7 @@ export class LlamaNetwork {
     const ids = this.#bench.integers(this.#tokens, rows);
     for (let row = 0; row < rows; row++) {
       const place = this.gradients + 4 * ids[row]! * width;
-      kernels.add(place, this.#gradient.dx + 4 * row * width, width);
+      kernels.add(place, this.#flow.dx + 4 * row * width, width);
     }
     return loss;
   }
@@ -176,12 +176,13 @@ export class LlamaNetwork {
     const weights = this.#layers[layer]!;
     const { width, feedForward } = this.shape;
     const rows = this.sequences * this.length;
-    kernels.fill(this.#gradient.dhidden, rows * feedForward, 0);
-    this.#applyBack(this.#gradient.dhidden, this.#gradient.dx, trace.hidden, weights.down, feedForward, width);
-    kernels.swigluBackward(trace.gate, trace.up, this.#gradient.dhidden, rows * feedForward);
-    kernels.fill(this.#gradient.dn, rows * width, 0);
-    this.#applyBack(this.#gradient.dn, trace.gate, trace.feedNormed, weights.gate, width, feedForward);
-    this.#applyBack(this.#gradient.dn, trace.up, trace.feedNormed, weights.up, width, feedForward);
+    kernels.fill(this.#flow.dhidden, rows * feedForward, 0);
+    const { dx, dhidden } = this.#flow;
+    this.#applyBack(dhidden, dx, trace.hidden, weights.down, feedForward, width);
+    kernels.swigluBackward(trace.gate, trace.up, this.#flow.dhidden, rows * feedForward);
+    kernels.fill(this.#flow.dn, rows * width, 0);
+    this.#applyBack(this.#flow.dn, trace.gate, trace.feedNormed, weights.gate, width, feedForward);
+    this.#applyBack(this.#flow.dn, trace.up, trace.feedNormed, weights.up, width, feedForward);
     this.#normBack(trace.feedInverse, trace.middle, weights.feedNorm);
   }
 
@@ -193,26 +194,27 @@ export class LlamaNetwork {
     const { length } = this;
     const rows = this.sequences * length;
     const [queryWidth, kvWidth] = [heads * headWidth, kvHeads * headWidth];
-    kernels.fill(this.#gradient.dmixed, rows * queryWidth, 0);
-    this.#applyBack(this.#gradient.dmixed, this.#gradient.dx, trace.mixed, weights.output, queryWidth, width);
-    kernels.fill(this.#gradient.dk, rows * kvWidth, 0);
-    kernels.fill(this.#gradient.dv, rows * kvWidth, 0);
+    kernels.fill(this.#flow.dmixed, rows * queryWidth, 0);
+    const { dx, dmixed } = this.#flow;
+    this.#applyBack(dmixed, dx, trace.mixed, weights.output, queryWidth, width);
+    kernels.fill(this.#flow.dk, rows * kvWidth, 0);
+    kernels.fill(this.#flow.dv, rows * kvWidth, 0);
     this.#eachHead((query, key, log) => {
-      const [dq, dk, dv] = [this.#gradient.dq + query, this.#gradient.dk + key, this.#gradient.dv + key];
-      const [dout, out, logs] = [this.#gradient.dmixed + query, trace.mixed + query, trace.logs + log];
+      const [dq, dk, dv] = [this.#flow.dq + query, this.#flow.dk + key, this.#flow.dv + key];
+      const [dout, out, logs] = [this.#flow.dmixed + query, trace.mixed + query, trace.logs + log];
       const [q, k, v] = [trace.q + query, trace.k + key, trace.v + key];
       // prettier-ignore
       kernels.attentionBackward(
         dq, dk, dv, dout, out, logs, q, k, v, queryWidth, kvWidth, length, headWidth, this.#scratch,
       );
     });
-    kernels.rotate(this.#gradient.dq, this.#angles, rows, length, heads, headWidth, -1);
-    kernels.rotate(this.#gradient.dk, this.#angles, rows, length, kvHeads, headWidth, -1);
-    kernels.fill(this.#gradient.dn, rows * width, 0);
+    kernels.rotate(this.#flow.dq, this.#angles, rows, length, heads, headWidth, -1);
+    kernels.rotate(this.#flow.dk, this.#angles, rows, length, kvHeads, headWidth, -1);
+    kernels.fill(this.#flow.dn, rows * width, 0);
     const normed = trace.attentionNormed;
-    this.#applyBack(this.#gradient.dn, this.#gradient.dq, normed, weights.q, width, queryWidth);
-    this.#applyBack(this.#gradient.dn, this.#gradient.dk, normed, weights.k, width, kvWidth);
-    this.#applyBack(this.#gradient.dn, this.#gradient.dv, normed, weights.v, width, kvWidth);
+    this.#applyBack(this.#flow.dn, this.#flow.dq, normed, weights.q, width, queryWidth);
+    this.#applyBack(this.#flow.dn, this.#flow.dk, normed, weights.k, width, kvWidth);
+    this.#applyBack(this.#flow.dn, this.#flow.dv, normed, weights.v, width, kvWidth);
     this.#normBack(trace.attentionInverse, trace.input, weights.attentionNorm);
   }
 
@@ -266,7 +268,7 @@ export class LlamaNetwork {
     const rows = this.sequences * this.length;
     const [w, dw] = [this.parameters + weight, this.gradients + weight];
     const { kernels } = this.#bench;
-    kernels.normBackward(this.#gradient.dx, dw, this.#gradient.dn, inverse, x, w, rows, this.shape.width);
+    kernels.normBackward(this.#flow.dx, dw, this.#flow.dn, inverse, x, w, rows, this.shape.width);
   }
 
   #copy(to: Address, from: Address, count: number): void {

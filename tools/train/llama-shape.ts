@@ -73,7 +73,7 @@ export function parameterCount(shape: LlamaShape): number {
   return tensorPlaces(shape).reduce((sum, { count }) => sum + count, 0);
 }
 
-/** True for what is multiplied with vectors: it is decayed and stored in eight bits; norms are not. */
+/** True for what is multiplied with vectors: decayed and stored in eight bits, unlike norms. */
 export function isMatrix(place: TensorPlace): boolean {
   return place.shape.length === 2;
 }

@@ -38,7 +38,7 @@ export interface LayerWeights {
   readonly down: number;
 }
 
-/** Gradients on their way back, (tokens) then the width named; one layer uses them after another. */
+/** Gradients on their way back, (tokens) then the width named; layers use them in turn. */
 export interface GradientStreams {
   readonly dx: Address;
   readonly dn: Address;

@@ -88,7 +88,9 @@ describe("gradients", () => {
     loss();
     const once = gradients.slice();
     loss();
-    for (const [index, value] of gradients.entries()) expect(value).toBeCloseTo(2 * once[index]!, 5);
+    for (const [index, value] of gradients.entries()) {
+      expect(value).toBeCloseTo(2 * once[index]!, 5);
+    }
   });
 });
 

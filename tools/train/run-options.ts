@@ -1,0 +1,68 @@
+/**
+ * The options of a training run: their names, defaults and what each means.
+ *
+ * Called by the program and by tests. All of them are kept in the checkpoint, and all but the seed
+ * and the steps are the shape of the model or of its learning.
+ */
+
+import type { LlamaShape } from "./llama-shape.ts";
+
+/** Numbers as typed on the command line; sizes in elements, rates per step. */
+export interface RunOptions {
+  readonly name: string;
+  readonly seed: number;
+  readonly steps: number;
+  readonly sequences: number;
+  readonly length: number;
+  readonly rate: number;
+  readonly warmUp: number;
+  readonly decay: number;
+  readonly vocabulary: number;
+  readonly vocabularyDocuments: number;
+  readonly width: number;
+  readonly layers: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly feedForward: number;
+  readonly context: number;
+}
+
+export const DEFAULTS: RunOptions = {
+  name: "ema-tiny",
+  seed: 1,
+  steps: 3000,
+  sequences: 8,
+  length: 256,
+  rate: 4e-3,
+  warmUp: 100,
+  decay: 0.05,
+  vocabulary: 1024,
+  vocabularyDocuments: 4000,
+  width: 128,
+  layers: 5,
+  heads: 4,
+  kvHeads: 2,
+  feedForward: 352,
+  context: 1024,
+};
+
+export const OPTION_HELP = `
+  --steps N --seed N --sequences N --length N   rows and positions of a step's batch
+  --rate R --warmUp N --decay D                 AdamW
+  --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from
+  --width N --layers N --heads N --kvHeads N --feedForward N --context N --name NAME`.slice(1);
+
+export function shapeOf(options: RunOptions): LlamaShape {
+  return {
+    vocabulary: options.vocabulary,
+    width: options.width,
+    layers: options.layers,
+    heads: options.heads,
+    kvHeads: options.kvHeads,
+    headWidth: options.width / options.heads,
+    feedForward: options.feedForward,
+    ropeBase: 10_000,
+    epsilon: 1e-5,
+    context: options.context,
+  };
+}

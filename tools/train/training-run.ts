@@ -1,0 +1,138 @@
+/**
+ * A training run in memory: a network, its optimizer and the step it is at.
+ *
+ * Called by the program, which reports and saves, and by tests. It reads no clock and no file.
+ *
+ * Invariant: what a step computes depends on options and step alone, so that a run that was
+ * restored goes on as if it had never ended.
+ */
+
+import { assert } from "../../src/base/assert.ts";
+import { Prng } from "../../src/base/prng.ts";
+import { BpeEncoder } from "./bpe-encoder.ts";
+import type { Vocabulary } from "./bpe-trainer.ts";
+import { type KernelModule, Workbench } from "./kernels.ts";
+import { LlamaNetwork } from "./llama-network.ts";
+import { initialParameters, type LlamaShape, parameterCount } from "./llama-shape.ts";
+import { AdamW, learningRate, type LearningPlan } from "./optimizer.ts";
+import type { RunOptions } from "./run-options.ts";
+import { makeRows, STREAMS } from "./training-text.ts";
+
+/** Batches that the loss on unseen text is the mean of. */
+const VALIDATION_BATCHES = 4;
+
+/** Means since the last report. */
+export interface Report {
+  readonly loss: number;
+  readonly norm: number;
+  readonly rate: number;
+  /** All positions so far. */
+  readonly tokens: number;
+}
+
+export class TrainingRun {
+  readonly encoder: BpeEncoder;
+  readonly parameterCount: number;
+  readonly #bench: Workbench;
+  readonly #network: LlamaNetwork;
+  readonly #optimizer: AdamW;
+  readonly #options: RunOptions;
+  readonly #plan: LearningPlan;
+  #step = 0;
+  #lossSum = 0;
+  #normSum = 0;
+  #reportSteps = 0;
+
+  constructor(
+    module: KernelModule,
+    shape: LlamaShape,
+    vocabulary: Vocabulary,
+    options: RunOptions,
+  ) {
+    this.#options = options;
+    this.#plan = {
+      steps: options.steps,
+      warmUpSteps: options.warmUp,
+      rate: options.rate,
+      finalPart: 0.02,
+      beta1: 0.9,
+      beta2: 0.98,
+      decay: options.decay,
+      gradientNormMax: 1,
+    };
+    this.encoder = new BpeEncoder(vocabulary);
+    this.parameterCount = parameterCount(shape);
+    this.#bench = new Workbench(module);
+    this.#network = new LlamaNetwork(this.#bench, shape, options.sequences, options.length);
+    this.#optimizer = new AdamW(this.#bench, this.#network, this.#plan);
+    const prng = new Prng(options.seed, STREAMS.parameters);
+    this.parameters().set(initialParameters(shape, prng));
+  }
+
+  /** Steps that are done. */
+  get step(): number {
+    return this.#step;
+  }
+
+  /** A view of the parameters in place. */
+  parameters(): Float32Array {
+    return this.#bench.floats(this.#network.parameters, this.parameterCount);
+  }
+
+  /** Parameters and both moments: what restore() takes. */
+  arrays(): Float32Array[] {
+    const { first, second } = this.#optimizer;
+    return [this.#network.parameters, first, second].map((address) =>
+      this.#bench.floats(address, this.parameterCount),
+    );
+  }
+
+  restore(step: number, arrays: readonly Float32Array[]): void {
+    for (const [index, place] of this.arrays().entries()) {
+      assert(arrays[index]!.length === place.length, "a checkpoint of another shape");
+      place.set(arrays[index]!);
+    }
+    this.#step = step;
+  }
+
+  /** One step. */
+  advance(): void {
+    this.#lossSum += this.#lossOn(STREAMS.training + this.#step, this.#options.seed);
+    this.#normSum += this.#optimizer.apply(this.#step);
+    this.#step++;
+    this.#reportSteps++;
+  }
+
+  /** The mean loss in nats on text that no step has seen; leaves the run as it is. */
+  validate(): number {
+    let sum = 0;
+    for (let batch = 0; batch < VALIDATION_BATCHES; batch++) {
+      // Another seed, because the streams of this one are counted by its steps.
+      sum += this.#lossOn(STREAMS.validation, -1 - this.#options.seed - batch * 1000);
+    }
+    this.#bench.kernels.fill(this.#network.gradients, this.parameterCount, 0);
+    return sum / VALIDATION_BATCHES;
+  }
+
+  /** Means since the last call. */
+  report(): Report {
+    const steps = this.#reportSteps;
+    const { sequences, length } = this.#options;
+    const report = {
+      loss: this.#lossSum / steps,
+      norm: this.#normSum / steps,
+      rate: learningRate(this.#plan, this.#step - 1),
+      tokens: this.#step * sequences * length,
+    };
+    [this.#lossSum, this.#normSum, this.#reportSteps] = [0, 0, 0];
+    return report;
+  }
+
+  #lossOn(stream: number, seed: number): number {
+    const { sequences, length } = this.#options;
+    const rows = makeRows(this.encoder, new Prng(seed, stream), sequences, length);
+    this.#network.forward(rows.tokens);
+    const weights = rows.weights.map((weight) => weight / rows.learnt);
+    return this.#network.backward(rows.targets, weights);
+  }
+}
