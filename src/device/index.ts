@@ -15,3 +15,14 @@ export type {
   RopePairs,
 } from "./ports.ts";
 export { createPlainDevices, type PlainDevice } from "./emulated/plain-devices.ts";
+export {
+  createEmulatedServer,
+  joinEmulatedServer,
+  type EmulatedDevice,
+  type EmulatedServer,
+  type EmulatedServerHandle,
+  type EmulatedServerOptions,
+  type JoinedDevice,
+} from "./emulated/emulated-server.ts";
+export { UNPACED_LINKS, type EmulatedLinks } from "./emulated/link-ports.ts";
+export { siblingModule, startThread } from "./emulated/module-thread.ts";

@@ -66,7 +66,8 @@ export interface CopyPiece {
 export interface DeviceCopies {
   /**
    * Counters that threads share. One goes up by one when a copy that names it has arrived, with
-   * Atomics.notify: a thread that computes waits here with Atomics.wait, and asks nobody.
+   * Atomics.notify: a thread that computes waits here with Atomics.wait, and asks nobody. Cell 0
+   * counts every copy of the device: a loop that has nothing else to do waits for that one.
    */
   readonly arrivals: Int32Array;
   /**
@@ -74,7 +75,7 @@ export interface DeviceCopies {
    * @param path which pair of places: copies of one path are first in, first out
    * @param pieces read before `submit` returns
    * @param bytesPerSecondMax how fast it may go; Infinity: as fast as the path
-   * @param arrivalCell which of `arrivals` it counts in; none if left out
+   * @param arrivalCell which of `arrivals` it counts in besides cell 0; none if left out
    */
   submit(
     id: number,
@@ -86,7 +87,10 @@ export interface DeviceCopies {
   ): void;
   /** @returns the id of a copy whose bytes are all there by now, or -1. */
   poll(nowNs: number): number;
-  /** When something could end; Infinity with nothing under way. A real backend may say `nowNs`. */
+  /**
+   * When something could end; Infinity with nothing under way. In real time bytes may come later
+   * than said: when `poll` then says -1, wait for cell 0 of `arrivals`.
+   */
   nextDueNs(): number;
   close(): void;
 }

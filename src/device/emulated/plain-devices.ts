@@ -4,11 +4,12 @@
  * For tests that want bytes and math and nothing else. What runs servers is emulated-server.ts.
  */
 
+import type { Compute, DeviceMemory } from "../ports.ts";
 import { EmulatedMemory } from "./emulated-memory.ts";
 import { PlainCompute } from "./plain-compute.ts";
-import { createSharedMemory, SharedWindow } from "./shared-window.ts";
+import { SharedWindow } from "./shared-window.ts";
+import { createWasmMemory } from "./wasm-api.ts";
 import { WindowLayout, wholePages } from "./window.ts";
-import type { Compute, DeviceMemory } from "../ports.ts";
 
 export interface PlainDevice {
   readonly memory: DeviceMemory;
@@ -18,7 +19,7 @@ export interface PlainDevice {
 /** @param capacityBytes of each place, rounded up to whole pages; all see each other's bytes */
 export function createPlainDevices(capacityBytes: readonly number[]): PlainDevice[] {
   const layout = new WindowLayout(capacityBytes.map(wholePages));
-  const shared = createSharedMemory(layout);
+  const shared = createWasmMemory(layout.endBytes);
   return capacityBytes.map((_, place) => {
     const window = new SharedWindow(layout, shared);
     return {

@@ -8,8 +8,8 @@
 
 import { assert } from "../../base/index.ts";
 import type { MemoryAccess, MemoryShare } from "../ports.ts";
-import { WASM_BYTES_MAX, wasmApi, type WasmMemory } from "./wasm-api.ts";
-import { PAGE_BYTES, type Window, type WindowLayout } from "./window.ts";
+import type { WasmMemory } from "./wasm-api.ts";
+import type { Window, WindowLayout } from "./window.ts";
 
 /** The backend's name in shares of in-process memory. */
 const SHARED_BACKEND = "emulated-shared";
@@ -18,16 +18,16 @@ export class SharedWindow implements Window {
   readonly layout: WindowLayout;
   readonly bytes: Uint8Array;
   readonly floats: Float32Array;
-  readonly wasmMemory: WasmMemory | null;
+  readonly wasmMemory: WasmMemory;
 
-  /** @param buffer as another thread's window of the same layout has it */
-  constructor(layout: WindowLayout, memory: WasmMemory | SharedArrayBuffer) {
-    const buffer = memory instanceof SharedArrayBuffer ? memory : memory.buffer;
+  /** @param memory the one that every window of the server shows */
+  constructor(layout: WindowLayout, memory: WasmMemory) {
+    const { buffer } = memory;
     assert(buffer.byteLength >= layout.endBytes, `a window of ${buffer.byteLength} B is too short`);
     this.layout = layout;
     this.bytes = new Uint8Array(buffer);
     this.floats = new Float32Array(buffer);
-    this.wasmMemory = memory instanceof SharedArrayBuffer ? null : memory;
+    this.wasmMemory = memory;
   }
 
   share(place: number): MemoryShare {
@@ -47,11 +47,4 @@ export class SharedWindow implements Window {
   close(): void {
     // The buffer goes when its last view does.
   }
-}
-
-/** @returns cleared memory for a layout, as WebAssembly's own where that can address it. */
-export function createSharedMemory(layout: WindowLayout): WasmMemory | SharedArrayBuffer {
-  if (layout.endBytes > WASM_BYTES_MAX) return new SharedArrayBuffer(layout.endBytes);
-  const pages = Math.ceil(layout.endBytes / PAGE_BYTES);
-  return new wasmApi.Memory({ initial: pages, maximum: pages, shared: true });
 }

@@ -31,5 +31,10 @@ interface WasmApi {
 
 export const wasmApi = (globalThis as unknown as { readonly WebAssembly: WasmApi }).WebAssembly;
 
-/** What 32-bit WebAssembly can address. */
-export const WASM_BYTES_MAX = 2 ** 32;
+/** @returns cleared memory of at least `bytes` that never grows. */
+export function createWasmMemory(bytes: number): WasmMemory {
+  const pages = Math.ceil(bytes / WASM_PAGE_BYTES);
+  return new wasmApi.Memory({ initial: pages, maximum: pages, shared: true });
+}
+
+const WASM_PAGE_BYTES = 65_536;

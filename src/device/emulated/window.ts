@@ -9,10 +9,10 @@
  *     0            lead             base of place 1        end
  *     | not memory | place 0        | place 1     | ...    |
  *
- * The lead is never given out: address 0 can be no allocation, and kernels keep their scratch there.
+ * The lead is never given out: address 0 can be no allocation, and kernels keep scratch there.
  */
 
-import { assert } from "../../base/index.ts";
+import { assert, EmaError, formatBytes } from "../../base/index.ts";
 import type { MemoryAccess, MemoryShare } from "../ports.ts";
 import type { WasmMemory } from "./wasm-api.ts";
 
@@ -22,6 +22,9 @@ export const PAGE_BYTES = 65_536;
 /** Bytes in front of the first place: slots of scratch, one for each thread that computes. */
 export const LEAD_BYTES = 4 * 1024 * 1024;
 
+/** What 32-bit WebAssembly addresses, and the longest view that the FFI gives. */
+const WINDOW_BYTES_MAX = 2 ** 32;
+
 /** Where each place begins in every window of one server. */
 export class WindowLayout {
   readonly capacityBytes: readonly number[];
@@ -29,7 +32,10 @@ export class WindowLayout {
   /** The address behind the last place. */
   readonly endBytes: number;
 
-  /** @param capacityBytes of each place: devices, then hosts; whole pages */
+  /**
+   * @param capacityBytes of each place: devices, then hosts; whole pages
+   * @throws EmaError E_DEVICE when they are more than a window can hold
+   */
   constructor(capacityBytes: readonly number[]) {
     let address = LEAD_BYTES;
     const bases: number[] = [];
@@ -38,6 +44,12 @@ export class WindowLayout {
       assert(isWhole, `a place of ${bytes} B is not whole pages of ${PAGE_BYTES} B`);
       bases.push(address);
       address += bytes;
+    }
+    if (address > WINDOW_BYTES_MAX) {
+      const all = formatBytes(address - LEAD_BYTES);
+      const most = formatBytes(WINDOW_BYTES_MAX - LEAD_BYTES);
+      const text = `emulated devices and hosts have ${all} together, at most ${most} fit`;
+      throw new EmaError("E_DEVICE", text);
     }
     this.capacityBytes = [...capacityBytes];
     this.bases = bases;
