@@ -19,7 +19,7 @@ import {
   type LinkCosts,
   type StepCompute,
 } from "../prefetch/index.ts";
-import { LOCAL_SOURCE, RowState, type KvCache } from "../kvcache/index.ts";
+import { LOCAL_SOURCE, RowState, type KvCache, type KvLayout } from "../kvcache/index.ts";
 import type { Residency } from "./residency.ts";
 
 export interface StepPlannerOptions {
@@ -66,15 +66,7 @@ export class StepPlanner {
     this.#runs = new Float64Array(kv.sourceCount);
     this.#decodeSearch = newSearch(kv.sourceCount);
     this.#promptSearch = newSearch(kv.sourceCount);
-    const { layers, blocksPerSlice, blockLayerBytes } = kv.layout;
-    const typicalStaged = options.ownBytes / 2 / layers;
-    this.groupLayers = chooseGroupLayers(
-      layers,
-      blocksPerSlice * blockLayerBytes,
-      typicalStaged,
-      options.ownBytes * 2,
-      options.link,
-    );
+    this.groupLayers = groupLayersOf(kv.layout, options.ownBytes, options.link);
   }
 
   get ringSlices(): number {
@@ -259,6 +251,14 @@ export class StepPlanner {
     while (this.#ringRows.length > needed + 1) slices.releaseFromRing(this.#ringRows.pop()!);
     return (this.#ringRows.length * layout.sliceBytes) / (2 * this.groupLayers);
   }
+}
+
+/** How many layers of an engine's KV are laid out and copied together. */
+export function groupLayersOf(layout: KvLayout, ownBytes: number, link: LinkCosts): number {
+  const { layers, blocksPerSlice, blockLayerBytes } = layout;
+  const typicalStaged = ownBytes / 2 / layers;
+  const runBytes = blocksPerSlice * blockLayerBytes;
+  return chooseGroupLayers(layers, runBytes, typicalStaged, ownBytes * 2, link);
 }
 
 /** Whether a value has moved by more than a share of what it was. */

@@ -12,6 +12,7 @@ import {
   ROLE_TIMES,
   type CopyEngine,
   type EngineOptions,
+  type EngineSink,
   type RoleTimes,
   type StepRunner,
 } from "../engine/index.ts";
@@ -38,6 +39,7 @@ export interface ClusterSeams {
   pool?(pool: Pool): Pool;
   runner?(runner: StepRunner, engine: number): StepRunner;
   copies?(copies: CopyEngine, engine: number): CopyEngine;
+  sink?(sink: EngineSink, engine: number): EngineSink;
   /** Ten minutes of waiting are many events in a small simulation. */
   readonly headTimeoutNs?: number;
   /** So are a minute after lending and a long shortage before borrowing. */
@@ -157,7 +159,7 @@ export function buildCluster(
       pool,
       seams.runner?.(runner, index) ?? runner,
       seams.copies?.(copies, index) ?? copies,
-      recorder,
+      seams.sink?.(recorder, index) ?? recorder,
     );
     const { sliceBytes } = system.pool;
     const gpu = engine.gpuIndex;

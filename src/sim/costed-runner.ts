@@ -59,6 +59,11 @@ export class CostedRunner implements StepRunner {
     };
   }
 
+  /** The layer group with which an interrupted step goes on. */
+  get resumeGroup(): number {
+    return this.#resumeGroup;
+  }
+
   submit(work: PricedStep, nowNs: number): void {
     assert(!this.#isRunning, "costed runner: a step is in flight");
     this.#isRunning = true;

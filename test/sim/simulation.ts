@@ -7,7 +7,12 @@
  */
 
 import { assert, engineId } from "../../src/base/index.ts";
-import { LADDER_RUNGS, type CopyEngine, type StepRunner } from "../../src/engine/index.ts";
+import {
+  LADDER_RUNGS,
+  type CopyEngine,
+  type EngineSink,
+  type StepRunner,
+} from "../../src/engine/index.ts";
 import { RowState } from "../../src/kvcache/index.ts";
 import type { Pool } from "../../src/pool/index.ts";
 import { buildCluster, Digest, type Cluster } from "../../src/sim/index.ts";
@@ -17,11 +22,15 @@ import { ReadWatch } from "./read-watch.ts";
 import { RecallWatch } from "./recall-watch.ts";
 import { RequestWatch } from "./request-watch.ts";
 
-/** A fault of EMA itself, put in on purpose. Wraps lie between the engine and the watchers. */
+/**
+ * A fault of EMA itself, put in on purpose, or what computes real tokens. Wraps lie between the
+ * engine and the watchers; `costed` is the runner that is watched.
+ */
 export interface PlantedBug {
   pool?(pool: Pool): Pool;
-  runner?(runner: StepRunner): StepRunner;
-  copies?(copies: CopyEngine): CopyEngine;
+  runner?(runner: StepRunner, engine: number, costed: StepRunner): StepRunner;
+  copies?(copies: CopyEngine, engine: number): CopyEngine;
+  sink?(sink: EngineSink, engine: number): EngineSink;
   cluster?(cluster: Cluster): void;
 }
 
@@ -56,12 +65,13 @@ export function runSimulation(run: RandomRun, bug: PlantedBug = {}): Outcome {
     },
     runner: (inner, index) => {
       const watched = watches[index]!.runner(inner);
-      return bug.runner?.(watched) ?? watched;
+      return bug.runner?.(watched, index, inner) ?? watched;
     },
     copies: (inner, index) => {
       const watched = watches[index]!.copies(inner);
-      return bug.copies?.(watched) ?? watched;
+      return bug.copies?.(watched, index) ?? watched;
     },
+    sink: (inner, index) => bug.sink?.(inner, index) ?? inner,
   });
   ({ members } = cluster);
   const requests = new RequestWatch(cluster, run, HEAD_TIMEOUT_NS);
