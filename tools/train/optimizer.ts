@@ -1,16 +1,19 @@
 /**
- * AdamW with a warm-up, a cosine and a limit on the gradient's length.
+ * How parameters follow their gradients: AdamW or Muon, a warm-up, a fall, a limit on the length.
  *
- * Called by the trainer once a step. Matrices are decayed, norms are not (Loshchilov and Hutter,
- * "Decoupled Weight Decay Regularization", 2019).
+ * Called by the trainer once a step. AdamW (Loshchilov and Hutter, "Decoupled Weight Decay
+ * Regularization", 2019) can take all tensors; with Muon it keeps embedding and norms, and the
+ * matrices inside the layers take orthogonal steps. Matrices are decayed, norms are not.
  */
 
 import type { Address, Workbench } from "./kernels.ts";
 import type { LlamaNetwork } from "./llama-network.ts";
-import { isMatrix, parameterCount, tensorPlaces } from "./llama-shape.ts";
+import { isMatrix, parameterCount, type TensorPlace, tensorPlaces } from "./llama-shape.ts";
+import { OrthogonalStep } from "./orthogonal-step.ts";
 
 /** How a run learns. */
 export interface LearningPlan {
+  readonly optimizer: "adamw" | "muon";
   readonly steps: number;
   readonly warmUpSteps: number;
   readonly rate: number;
@@ -23,6 +26,8 @@ export interface LearningPlan {
 }
 
 const EPSILON = 1e-8;
+/** Of Muon's moving sum of gradients. */
+const MOMENTUM = 0.95;
 
 /** The rate of a 0-based step: a line up, then half a cosine down. */
 export function learningRate(plan: LearningPlan, step: number): number {
@@ -32,21 +37,27 @@ export function learningRate(plan: LearningPlan, step: number): number {
   return plan.rate * (plan.finalPart + (1 - plan.finalPart) * cosine);
 }
 
-/** Holds the two moments of every parameter. */
-export class AdamW {
-  /** (parameters) floats each, part of a checkpoint. */
+/** Holds the moments of every parameter. */
+export class Optimizer {
+  /** (parameters) floats each, part of a checkpoint; Muon uses the first alone. */
   readonly first: Address;
   readonly second: Address;
   readonly #bench: Workbench;
   readonly #network: LlamaNetwork;
   readonly #plan: LearningPlan;
+  readonly #orthogonal: OrthogonalStep;
+  readonly #direction: Address;
 
   constructor(bench: Workbench, network: LlamaNetwork, plan: LearningPlan) {
     this.#bench = bench;
     this.#network = network;
     this.#plan = plan;
-    this.first = bench.take(parameterCount(network.shape));
-    this.second = bench.take(parameterCount(network.shape));
+    const { shape } = network;
+    this.first = bench.take(parameterCount(shape));
+    this.second = bench.take(parameterCount(shape));
+    const side = Math.max(shape.width, shape.feedForward, shape.heads * shape.headWidth);
+    this.#orthogonal = new OrthogonalStep(bench, side);
+    this.#direction = bench.take(side * side);
   }
 
   /**
@@ -56,24 +67,54 @@ export class AdamW {
    */
   apply(step: number): number {
     const { kernels } = this.#bench;
-    const { shape, parameters, gradients } = this.#network;
-    const { beta1, beta2, decay, gradientNormMax } = this.#plan;
+    const { shape, gradients } = this.#network;
+    const { gradientNormMax } = this.#plan;
     const count = parameterCount(shape);
     const norm = Math.sqrt(kernels.sumOfSquares(gradients, count));
     if (norm > gradientNormMax) kernels.scale(gradients, count, gradientNormMax / norm);
-    const rate = learningRate(this.#plan, step);
-    const correction1 = 1 / (1 - beta1 ** (step + 1));
-    const correction2 = 1 / (1 - beta2 ** (step + 1));
     for (const place of tensorPlaces(shape)) {
-      const offset = 4 * place.offset;
-      // prettier-ignore
-      kernels.adamw(
-        parameters + offset, gradients + offset, this.first + offset, this.second + offset,
-        place.count, rate, beta1, beta2, correction1, correction2, EPSILON,
-        isMatrix(place) ? decay : 0,
-      );
+      const isInner = isMatrix(place) && place.name.startsWith("blk.");
+      if (isInner && this.#plan.optimizer === "muon") this.#muon(place, step);
+      else this.#adamw(place, step);
     }
     kernels.fill(gradients, count, 0);
     return norm;
+  }
+
+  #adamw(place: TensorPlace, step: number): void {
+    const { parameters, gradients } = this.#network;
+    const { beta1, beta2, decay } = this.#plan;
+    const offset = 4 * place.offset;
+    const correction1 = 1 / (1 - beta1 ** (step + 1));
+    const correction2 = 1 / (1 - beta2 ** (step + 1));
+    // prettier-ignore
+    this.#bench.kernels.adamw(
+      parameters + offset, gradients + offset, this.first + offset, this.second + offset,
+      place.count, learningRate(this.#plan, step), beta1, beta2, correction1, correction2,
+      EPSILON, isMatrix(place) ? decay : 0,
+    );
+  }
+
+  #muon(place: TensorPlace, step: number): void {
+    const { kernels } = this.#bench;
+    const { count } = place;
+    const offset = 4 * place.offset;
+    const [parameters, gradients] = [
+      this.#network.parameters + offset,
+      this.#network.gradients + offset,
+    ];
+    const momentum = this.first + offset;
+    const direction = this.#direction;
+    kernels.scale(momentum, count, MOMENTUM);
+    kernels.add(momentum, gradients, count);
+    // A look ahead along the moving sum, as Nesterov's.
+    this.#bench.floats(direction, count).set(this.#bench.floats(momentum, count));
+    kernels.scale(direction, count, MOMENTUM);
+    kernels.add(direction, gradients, count);
+    this.#orthogonal.apply(direction, place.shape[0]!, place.shape[1]!);
+    const rate = learningRate(this.#plan, step);
+    kernels.scale(direction, count, -rate);
+    kernels.scale(parameters, count, 1 - rate * this.#plan.decay);
+    kernels.add(parameters, direction, count);
   }
 }

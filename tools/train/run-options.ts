@@ -10,6 +10,8 @@ import type { LlamaShape } from "./llama-shape.ts";
 /** Numbers as typed on the command line; sizes in elements, rates per step. */
 export interface RunOptions {
   readonly name: string;
+  /** "muon" or "adamw". */
+  readonly optimizer: string;
   readonly seed: number;
   readonly steps: number;
   readonly sequences: number;
@@ -29,6 +31,7 @@ export interface RunOptions {
 
 export const DEFAULTS: RunOptions = {
   name: "ema-tiny",
+  optimizer: "muon",
   seed: 1,
   steps: 3000,
   sequences: 8,
@@ -48,7 +51,7 @@ export const DEFAULTS: RunOptions = {
 
 export const OPTION_HELP = `
   --steps N --seed N --sequences N --length N   rows and positions of a step's batch
-  --rate R --warmUp N --decay D                 AdamW
+  --optimizer muon|adamw --rate R --warmUp N --decay D
   --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from
   --width N --layers N --heads N --kvHeads N --feedForward N --context N --name NAME`.slice(1);
 

@@ -14,7 +14,7 @@ import type { Vocabulary } from "./bpe-trainer.ts";
 import { type KernelModule, Workbench } from "./kernels.ts";
 import { LlamaNetwork } from "./llama-network.ts";
 import { initialParameters, type LlamaShape, parameterCount } from "./llama-shape.ts";
-import { AdamW, learningRate, type LearningPlan } from "./optimizer.ts";
+import { learningRate, type LearningPlan, Optimizer } from "./optimizer.ts";
 import type { RunOptions } from "./run-options.ts";
 import { makeRows, STREAMS } from "./training-text.ts";
 
@@ -35,7 +35,7 @@ export class TrainingRun {
   readonly parameterCount: number;
   readonly #bench: Workbench;
   readonly #network: LlamaNetwork;
-  readonly #optimizer: AdamW;
+  readonly #optimizer: Optimizer;
   readonly #options: RunOptions;
   readonly #plan: LearningPlan;
   #step = 0;
@@ -51,6 +51,7 @@ export class TrainingRun {
   ) {
     this.#options = options;
     this.#plan = {
+      optimizer: options.optimizer === "adamw" ? "adamw" : "muon",
       steps: options.steps,
       warmUpSteps: options.warmUp,
       rate: options.rate,
@@ -64,7 +65,7 @@ export class TrainingRun {
     this.parameterCount = parameterCount(shape);
     this.#bench = new Workbench(module);
     this.#network = new LlamaNetwork(this.#bench, shape, options.sequences, options.length);
-    this.#optimizer = new AdamW(this.#bench, this.#network, this.#plan);
+    this.#optimizer = new Optimizer(this.#bench, this.#network, this.#plan);
     const prng = new Prng(options.seed, STREAMS.parameters);
     this.parameters().set(initialParameters(shape, prng));
   }
@@ -132,7 +133,8 @@ export class TrainingRun {
     const { sequences, length } = this.#options;
     const rows = makeRows(this.encoder, new Prng(seed, stream), sequences, length);
     this.#network.forward(rows.tokens);
-    const weights = rows.weights.map((weight) => weight / rows.learnt);
+    // A batch in which only users speak teaches nothing, and must not divide by zero.
+    const weights = rows.weights.map((weight) => weight / Math.max(1, rows.learnt));
     return this.#network.backward(rows.targets, weights);
   }
 }
