@@ -46,6 +46,12 @@ export interface DecoderParts {
   readonly limits: DecoderLimits;
 }
 
+/** Where another thread's decoder of the same device has put weights and workspace. */
+export interface DecoderPlace {
+  readonly weightAddress: number;
+  readonly workspaceAddress: number;
+}
+
 export class Decoder {
   readonly config: ModelConfig;
   readonly limits: DecoderLimits;
@@ -66,10 +72,12 @@ export class Decoder {
 
   /**
    * Takes memory for weights and workspace and uploads the weights; they may be closed afterwards.
+   * Given a place instead, it takes what lies there: one of the two decoders may be stepped, and
+   * only the one that took the memory frees it.
    * @throws EmaError E_MODEL_FIT when the device has not that much memory, or what `read` throws;
    *   nothing stays allocated then
    */
-  constructor(parts: DecoderParts, weights: CheckpointWeights) {
+  constructor(parts: DecoderParts, weights: CheckpointWeights | DecoderPlace) {
     const { config, memory, limits } = parts;
     this.config = config;
     this.limits = limits;
@@ -77,16 +85,16 @@ export class Decoder {
     this.#compute = parts.compute;
     const layout = weightLayout(config);
     const workspace = workspaceLayout(config, limits);
-    [this.#weightAddress, this.#workspaceAddress] = takeMemory(memory, [
-      layout.totalBytes,
-      workspace.totalBytes,
-    ]);
+    [this.#weightAddress, this.#workspaceAddress] =
+      "weightAddress" in weights
+        ? [weights.weightAddress, weights.workspaceAddress]
+        : takeMemory(memory, [layout.totalBytes, workspace.totalBytes]);
     this.#at = workspace;
     const matrices = new Map<string, Matrix>();
     try {
       for (const tensor of layout.tensors) {
         const address = this.#weightAddress + tensor.offsetBytes;
-        upload(memory, address, weights, tensor);
+        if ("read" in weights) upload(memory, address, weights, tensor);
         const { rows, columns } = tensor;
         matrices.set(`${tensor.layer} ${tensor.part}`, { address, rows, columns });
       }
@@ -105,6 +113,11 @@ export class Decoder {
     const { heads, kvHeads, headDim } = config;
     this.#shape = { heads, kvHeads, headDim };
     this.#logits = new Float32Array(limits.sampleRowsMax * config.vocab);
+  }
+
+  get place(): DecoderPlace {
+    const [weightAddress, workspaceAddress] = [this.#weightAddress, this.#workspaceAddress];
+    return { weightAddress, workspaceAddress };
   }
 
   /**

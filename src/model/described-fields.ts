@@ -9,12 +9,12 @@ import { EmaError } from "../base/index.ts";
 
 export class DescribedFields {
   readonly where: string;
-  readonly #get: (key: string) => unknown;
+  readonly #values: ReadonlyMap<string, unknown>;
 
   /** @param where the file, or the file and the place in it */
-  constructor(where: string, get: (key: string) => unknown) {
+  constructor(where: string, values: ReadonlyMap<string, unknown>) {
     this.where = where;
-    this.#get = get;
+    this.#values = values;
   }
 
   /** @throws EmaError E_CHECKPOINT unless the value is an object */
@@ -22,13 +22,16 @@ export class DescribedFields {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw new EmaError("E_CHECKPOINT", `${where}: expected an object, found ${shown(value)}`);
     }
-    const entries = new Map(Object.entries(value));
-    return new DescribedFields(where, (key) => entries.get(key));
+    return new DescribedFields(where, new Map(Object.entries(value)));
+  }
+
+  entries(): IterableIterator<[string, unknown]> {
+    return this.#values.entries();
   }
 
   /** The value as it is; null where it is absent. */
   raw(key: string): unknown {
-    return this.#get(key) ?? null;
+    return this.#values.get(key) ?? null;
   }
 
   /** @returns null where the key is absent */

@@ -13,6 +13,7 @@ import type { DescribedFields } from "./described-fields.ts";
 import { JsonTokenizer } from "./json-tokenizer.ts";
 import { ScoreTokenizer, type Piece, type PieceKind } from "./score-tokenizer.ts";
 import type { SpecialToken } from "./special-tokens.ts";
+import { checkTokenizerDescription } from "./tokenizer-description.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** By the number of `tokenizer.ggml.token_type`. */
@@ -152,7 +153,7 @@ function byteTokenizer(
   const letters = { type: "ByteLevel", add_prefix_space: false, use_regex: false };
   const specials = specialsOf(texts, kinds);
   const ids = texts.map((text, id) => [text, id] as const);
-  const description = {
+  const value = {
     added_tokens: specials.map(({ id, text, isControl }) => ({
       id,
       content: text,
@@ -170,6 +171,7 @@ function byteTokenizer(
     post_processor: null,
     decoder: { type: "ByteLevel" },
   };
+  const description = checkTokenizerDescription(fields.where, value, vocab);
   return new JsonTokenizer({ where: fields.where, description, vocab, beginId, endIds });
 }
 

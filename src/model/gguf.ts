@@ -38,7 +38,7 @@ const ROPE_DIVISORS = "rope_freqs.weight";
 /** @throws EmaError E_CHECKPOINT or E_MODEL_UNSUPPORTED; the file is the caller's to close then */
 export function readGguf(file: CheckpointFile): Checkpoint {
   const header = readGgufHeader(file);
-  const fields = new DescribedFields(file.path, (key) => header.pairs.get(key));
+  const fields = new DescribedFields(file.path, header.pairs);
   const config = configOf(file, header, fields);
   const { tensors } = header;
   const isIgnored = (name: string): boolean => name === ROPE_DIVISORS;

@@ -2,7 +2,7 @@
 
 export type { Checkpoint } from "./checkpoint.ts";
 export { ChatPrompt, type ChatTemplate, type PromptMessage } from "./chat-prompt.ts";
-export { Decoder, type DecoderParts } from "./decoder.ts";
+export { Decoder, type DecoderParts, type DecoderPlace } from "./decoder.ts";
 export {
   decoderBytes,
   weightLayout,
@@ -11,7 +11,9 @@ export {
 } from "./decoder-memory.ts";
 export { loadCheckpoint } from "./load-checkpoint.ts";
 export { FLOAT_BYTES, kvBytesPerToken, modelShapeOf, type ModelConfig } from "./model-config.ts";
+export { randomCheckpoint, RANDOM_VOCAB_MIN } from "./random-checkpoint.ts";
 export type { RopeScaling } from "./rope-frequencies.ts";
 export { chooseToken, likeliest, type SamplingSettings } from "./sampler.ts";
 export type { CheckpointWeights, Tensor } from "./tensors.ts";
+export { TextStream } from "./text-stream.ts";
 export type { Tokenizer } from "./tokenizer.ts";

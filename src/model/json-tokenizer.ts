@@ -2,8 +2,8 @@
  * A tokenizer as Hugging Face's `tokenizer.json` describes it.
  *
  * Made by the readers of Hugging Face folders and of GGUF's `gpt2` model, which is the same thing
- * under other names. Encoding is the package @huggingface/tokenizers; this adds what a server
- * needs besides: text in which special tokens are plain words, and the bytes of a single token.
+ * under other names. Words are encoded by the package @huggingface/tokenizers. Control tokens are
+ * found here, so that a user cannot type them; so are the bytes of a single token.
  *
  * Vocabularies are written in one of two ways, told by the decoder part of the description:
  * - byte letters (ByteLevel): each character is a byte;
@@ -13,32 +13,22 @@
 import { Tokenizer as PackageTokenizer } from "@huggingface/tokenizers";
 import { EmaError } from "../base/index.ts";
 import { byteAlphabet, bytesOfLetters } from "./byte-alphabet.ts";
-import { DescribedFields } from "./described-fields.ts";
-import { WORD_MARK, type SpecialToken } from "./special-tokens.ts";
+import { SpecialTokens, type SpecialToken } from "./special-tokens.ts";
+import {
+  componentsOf,
+  type AddedToken,
+  type TokenizerDescription,
+} from "./tokenizer-description.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 export interface JsonTokenizerParts {
   /** The file, for messages. */
   readonly where: string;
-  /** The parsed tokenizer.json; checked here, whatever it is. */
-  readonly description: unknown;
+  readonly description: TokenizerDescription;
   /** How many rows of logits the model has; may be more than there are tokens. */
   readonly vocab: number;
   readonly beginId: number | null;
   readonly endIds: readonly number[];
-}
-
-/** The parts of a description that are read here; the package reads the rest. */
-interface Description {
-  readonly added_tokens: readonly {
-    readonly id: number;
-    readonly content: string;
-    readonly special?: boolean;
-  }[];
-  readonly model: { readonly vocab: Readonly<Record<string, number>> };
-  readonly normalizer?: unknown;
-  readonly pre_tokenizer?: unknown;
-  readonly decoder?: unknown;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -47,44 +37,48 @@ export class JsonTokenizer implements Tokenizer {
   readonly vocabSize: number;
   readonly beginId: number | null;
   readonly endIds: readonly number[];
-  /** Tokens that a template may write and a user may not. */
-  readonly specials: readonly SpecialToken[];
-  readonly #all: PackageTokenizer;
-  readonly #plain: PackageTokenizer;
+  readonly #controls: SpecialTokens;
+  /** Knows no control tokens. */
+  readonly #package: PackageTokenizer;
+  /** For what does not stand at the begin of a text. */
+  readonly #packageLater: PackageTokenizer;
   /** By id; null for what adds nothing to a text. */
   readonly #bytes: (Uint8Array | null)[];
   readonly #firstSpace: FirstSpace;
 
   /** @throws EmaError E_CHECKPOINT or E_MODEL_UNSUPPORTED */
   constructor(parts: JsonTokenizerParts) {
-    const { where, vocab } = parts;
-    const description = checkDescription(parts);
+    const { where, description, vocab } = parts;
     this.vocabSize = vocab;
     this.beginId = parts.beginId;
     this.endIds = parts.endIds;
-    this.specials = description.added_tokens.map(({ id, content, special }) => ({
-      id,
-      text: content,
-      isControl: special === true,
-    }));
-    const plain = {
-      ...description,
-      added_tokens: description.added_tokens.filter(({ special }) => special !== true),
-    };
-    this.#all = packageTokenizer(withoutMarks(description), where);
-    this.#plain = packageTokenizer(plain, where);
+    const controls = description.added_tokens.filter(({ special }) => special === true);
+    const others = description.added_tokens.filter(({ special }) => special !== true);
+    this.#controls = new SpecialTokens(controls.map(specialTokenOf));
+    const plain = { ...description, added_tokens: others };
+    this.#package = packageTokenizer(plain, where);
     const kind = spellingOf(description, where);
     this.#bytes = bytesById(description, kind, vocab);
     this.#firstSpace = kind === "byte-letters" ? "kept" : firstSpaceOf(description);
+    const isAtBegin = this.#firstSpace === "dropped-at-begin";
+    const later = { ...plain, pre_tokenizer: withoutPrefix(plain.pre_tokenizer) };
+    this.#packageLater = isAtBegin ? packageTokenizer(later, where) : this.#package;
   }
 
   encode(text: string, isPlain: boolean): Int32Array {
-    if (text === "") return new Int32Array(0);
-    const tokenizer = isPlain ? this.#plain : this.#all;
-    // Lone surrogates have no UTF-8; the replacement character is what they become anyway.
-    const { ids } = tokenizer.encode(Buffer.from(text).toString(), { add_special_tokens: false });
-    // The package answers undefined for what the vocabulary cannot spell: nothing is left of it.
-    return Int32Array.from(ids.filter((id: number | undefined) => id !== undefined));
+    const all: number[] = [];
+    for (const [at, part] of this.#controls.split(text, isPlain).entries()) {
+      if (typeof part === "number") {
+        all.push(part);
+        continue;
+      }
+      const tokenizer = at === 0 ? this.#package : this.#packageLater;
+      // Lone surrogates have no UTF-8; the replacement character is what they become anyway.
+      const { ids } = tokenizer.encode(Buffer.from(part).toString(), { add_special_tokens: false });
+      // The package answers undefined for what the vocabulary cannot spell: nothing is left of it.
+      for (const id of ids as (number | undefined)[]) if (id !== undefined) all.push(id);
+    }
+    return Int32Array.from(all);
   }
 
   bytesOf(id: number, previousId: number): Uint8Array {
@@ -111,7 +105,17 @@ type Spelling = "byte-letters" | "sentencepiece";
 /** What becomes of the space in front of a text's first word, when bytes are put together. */
 type FirstSpace = "kept" | "dropped-at-begin" | "dropped-after-control";
 
-function packageTokenizer(description: Description, where: string): PackageTokenizer {
+function specialTokenOf(token: AddedToken): SpecialToken {
+  return {
+    id: token.id,
+    text: token.content,
+    isControl: true,
+    trimsBefore: token.lstrip === true,
+    trimsAfter: token.rstrip === true,
+  };
+}
+
+function packageTokenizer(description: TokenizerDescription, where: string): PackageTokenizer {
   try {
     return new PackageTokenizer(description, {});
   } catch (error) {
@@ -123,41 +127,17 @@ function packageTokenizer(description: Description, where: string): PackageToken
   }
 }
 
-/** @throws EmaError unless ids are ids, once each, and texts texts */
-function checkDescription(parts: JsonTokenizerParts): Description {
-  const { where, vocab } = parts;
-  const root = DescribedFields.ofObject(where, parts.description);
-  const model = root.fields("model");
-  if (model === null) throw root.wrong("model", "an object");
-  if ((model.optionalText("type") ?? "BPE") !== "BPE") throw model.unsupported("type", "BPE");
-  const entries = model.fields("vocab");
-  if (entries === null) throw model.wrong("vocab", "texts with their ids");
-  if (!Array.isArray(model.raw("merges"))) throw model.wrong("merges", "a list");
-  const checkId = (text: string, id: unknown): void => {
-    if (Number.isSafeInteger(id) && (id as number) >= 0 && (id as number) < vocab) return;
-    const shown = `token ${JSON.stringify(text.slice(0, 60))} has id ${String(id)}`;
-    throw new EmaError("E_CHECKPOINT", `${where}: ${shown}, the model has ${vocab}`);
-  };
-  for (const [text, id] of Object.entries(model.raw("vocab") as object)) checkId(text, id);
-  const added = root.raw("added_tokens") ?? [];
-  if (!Array.isArray(added)) throw root.wrong("added_tokens", "a list");
-  for (const [at, entry] of added.entries()) {
-    const token = DescribedFields.ofObject(`${where}: added_tokens[${at}]`, entry);
-    checkId(token.text("content"), token.whole("id"));
-    token.optionalFlag("special");
-  }
-  return { ...(parts.description as Description), added_tokens: added };
+/** For text behind a control token, where only a text's very begin gets a space put in front. */
+function withoutPrefix(component: unknown): unknown {
+  if (typeof component !== "object" || component === null) return component;
+  const parts = component as Record<string, unknown>;
+  if (parts["type"] === "Metaspace") return { ...parts, prepend_scheme: "never" };
+  const list = parts["pretokenizers"];
+  if (!Array.isArray(list)) return component;
+  return { ...parts, pretokenizers: list.map((each) => withoutPrefix(each)) };
 }
 
-/** Marks keep a user's words from being special tokens; they go before anything is merged. */
-function withoutMarks(description: Description): Description {
-  const drop = { type: "Replace", pattern: { String: WORD_MARK }, content: "" };
-  const normalizer = description.normalizer ?? null;
-  const normalizers = normalizer === null ? [drop] : [drop, normalizer];
-  return { ...description, normalizer: { type: "Sequence", normalizers } };
-}
-
-function spellingOf(description: Description, where: string): Spelling {
+function spellingOf(description: TokenizerDescription, where: string): Spelling {
   const types = componentsOf(description.decoder).map(({ type }) => type);
   if (types.includes("ByteLevel")) return "byte-letters";
   if (types.includes("ByteFallback") || types.includes("Metaspace")) return "sentencepiece";
@@ -166,7 +146,7 @@ function spellingOf(description: Description, where: string): Spelling {
   throw new EmaError("E_MODEL_UNSUPPORTED", `${where}: ${what}`);
 }
 
-function firstSpaceOf(description: Description): FirstSpace {
+function firstSpaceOf(description: TokenizerDescription): FirstSpace {
   const isPrepended = componentsOf(description.normalizer).some(({ type }) => type === "Prepend");
   if (isPrepended) return "dropped-after-control";
   const space = componentsOf(description.pre_tokenizer).find(({ type }) => type === "Metaspace");
@@ -174,25 +154,8 @@ function firstSpaceOf(description: Description): FirstSpace {
   return space.prepend_scheme === "first" ? "dropped-at-begin" : "dropped-after-control";
 }
 
-interface Component {
-  readonly type: string;
-  readonly prepend_scheme?: unknown;
-}
-
-/** A component, and those of a sequence one by one; what is not a component is left out. */
-function componentsOf(value: unknown, depth = 0): Component[] {
-  if (typeof value !== "object" || value === null || depth > 8) return [];
-  const parts = value as Record<string, unknown>;
-  if (typeof parts["type"] !== "string") return [];
-  const inner = ["decoders", "normalizers", "pretokenizers"].flatMap((key) => {
-    const list = parts[key];
-    return Array.isArray(list) ? list.flatMap((each) => componentsOf(each, depth + 1)) : [];
-  });
-  return [parts as unknown as Component, ...inner];
-}
-
 function bytesById(
-  description: Description,
+  description: TokenizerDescription,
   spelling: Spelling,
   vocab: number,
 ): (Uint8Array | null)[] {

@@ -5,17 +5,19 @@
  * is called, and leaves the layout to the reader of that format.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { EmaError } from "../base/index.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { readGguf } from "./gguf.ts";
+import { readHuggingFaceModel } from "./hugging-face-model.ts";
 import { readLlama2cTokenizer } from "./llama2c-tokenizer.ts";
 import { llama2cWeights, readLlama2cConfig } from "./llama2c.ts";
 
 /**
- * @param path a llama2.c `.bin` with its tokenizer beside it, or a GGUF file
+ * @param path a llama2.c `.bin` with its tokenizer beside it, a GGUF file, or a Hugging Face folder
+ *   (or the one `.safetensors` in it)
  * @throws EmaError E_FILE, E_CHECKPOINT or E_MODEL_UNSUPPORTED; no file stays open then
  */
 export function loadCheckpoint(path: string): Promise<Checkpoint> {
@@ -24,6 +26,11 @@ export function loadCheckpoint(path: string): Promise<Checkpoint> {
 }
 
 function load(path: string): Checkpoint {
+  const folder = huggingFaceFolder(path);
+  if (folder !== null) return readHuggingFaceModel(folder);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new EmaError("E_FILE", `${path}: a folder without a config.json`);
+  }
   const file = new CheckpointFile(path);
   try {
     return isGguf(file) ? readGguf(file) : readLlama2c(file);
@@ -31,6 +38,12 @@ function load(path: string): Checkpoint {
     file.close();
     throw error;
   }
+}
+
+/** A folder with a config, or a file of one, which says nothing without the config beside it. */
+function huggingFaceFolder(path: string): string | null {
+  const folder = path.endsWith(".safetensors") ? dirname(path) : path;
+  return existsSync(join(folder, "config.json")) ? folder : null;
 }
 
 function isGguf(file: CheckpointFile): boolean {

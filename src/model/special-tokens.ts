@@ -16,12 +16,15 @@ export interface SpecialToken {
   readonly text: string;
   /** It steers the model and adds nothing to the text. */
   readonly isControl: boolean;
+  /** It swallows white space that stands before, or after it. */
+  readonly trimsBefore?: boolean;
+  readonly trimsAfter?: boolean;
 }
 
 const NOTHING = /(?!)/g;
 
 export class SpecialTokens {
-  readonly #idOf: ReadonlyMap<string, number>;
+  readonly #byText: ReadonlyMap<string, SpecialToken>;
   readonly #controlIds: ReadonlySet<number>;
   readonly #always: RegExp | null;
   readonly #all: RegExp | null;
@@ -29,7 +32,7 @@ export class SpecialTokens {
   /** Of tokens with equal text the first counts. */
   constructor(tokens: readonly SpecialToken[]) {
     const named = tokens.filter(({ text }) => text !== "");
-    this.#idOf = new Map(named.toReversed().map(({ id, text }) => [text, id]));
+    this.#byText = new Map(named.toReversed().map((token) => [token.text, token]));
     this.#controlIds = new Set(tokens.filter(({ isControl }) => isControl).map(({ id }) => id));
     this.#always = anyOf(named.filter(({ isControl }) => !isControl));
     this.#all = anyOf(named);
@@ -42,17 +45,23 @@ export class SpecialTokens {
   /** @returns stretches of text, and the ids of what stands between them, in order. */
   split(text: string, isPlain: boolean): (string | number)[] {
     const parts: (string | number)[] = [];
-    const pushText = (stretch: string): void => {
-      const kept = isPlain ? stretch : stretch.replaceAll(WORD_MARK, "");
-      if (kept !== "") parts.push(kept);
-    };
+    let last: SpecialToken | null = null;
     let done = 0;
+    const pushText = (end: number, next: SpecialToken | null): void => {
+      let stretch = text.slice(done, end);
+      if (last?.trimsAfter === true) stretch = stretch.trimStart();
+      if (next?.trimsBefore === true) stretch = stretch.trimEnd();
+      if (!isPlain) stretch = stretch.replaceAll(WORD_MARK, "");
+      if (stretch !== "") parts.push(stretch);
+    };
     for (const match of text.matchAll((isPlain ? this.#always : this.#all) ?? NOTHING)) {
-      pushText(text.slice(done, match.index));
-      parts.push(this.#idOf.get(match[0])!);
+      const token = this.#byText.get(match[0])!;
+      pushText(match.index, token);
+      parts.push(token.id);
+      last = token;
       done = match.index + match[0].length;
     }
-    pushText(text.slice(done));
+    pushText(text.length, null);
     return parts;
   }
 }
