@@ -74,13 +74,16 @@ export class Residency {
     this.#ended.length = 0;
   }
 
-  /** Room for the next steps' growth and the next chunk: sealed blocks move out for them. */
+  /**
+   * Room for the next steps' growth and the next chunk: sealed blocks move out for them. For a
+   * request that waits only while the links carry what is out already.
+   */
   prepareRoom(scheduler: Scheduler, maxBatchTokens: number, nowNs: number): void {
     const { blockTokens } = this.#kv.layout;
     const growth = Math.ceil((2 * scheduler.sequences.count) / blockTokens) + 2;
     this.places.localReserveBlocks = growth;
     let chunk = scheduler.claims.claimedBlocks;
-    if (scheduler.waiting.size > 0) {
+    if (scheduler.waiting.size > 0 && !scheduler.rotation.isLinkFull) {
       chunk = Math.max(chunk, scheduler.waiting.tokensAt(0) / blockTokens + 1);
     }
     this.makeLocalRoom(growth + Math.min(maxBatchTokens / blockTokens, Math.ceil(chunk)), nowNs);

@@ -75,6 +75,18 @@ export class Claims {
     return needBlocks + this.claimedBlocks <= memory.freeBlocks();
   }
 
+  /** The same of own memory alone: nothing of the request, and of what grows, crosses a link. */
+  hasLocalRoomFor(
+    needBlocks: number,
+    generatedTokens: number,
+    setting: AdmissionSetting,
+    memory: MemoryPort,
+  ): boolean {
+    const growth = this.growthBlocks + this.#growthOf(generatedTokens);
+    const later = setting.growthShare * growth;
+    return needBlocks + this.claimedBlocks + later <= memory.freeLocalBlocks();
+  }
+
   /** Sums are of some sequences, so they are of none where there is none. */
   check(): void {
     const sums = [this.usedBlocks, this.claimedBlocks, this.growthBlocks];

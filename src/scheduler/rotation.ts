@@ -49,6 +49,11 @@ export class Rotation {
     return this.#parkedCount;
   }
 
+  /** Whether somebody is left out: the links carry no more than they do. */
+  get isLinkFull(): boolean {
+    return this.#skippedCount > 0 || this.#parkedCount > 0;
+  }
+
   /** @param stepNs how long the next step lasts if no group waits for remote bytes. */
   select(stepNs: number, skipsMax: number, nowNs: number): void {
     if (this.#skippedCount > 0) this.#forgiveSkips();

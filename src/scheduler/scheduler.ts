@@ -118,12 +118,12 @@ export class Scheduler {
     const isPresent = this.#options.admission.present !== undefined;
     budget = this.#fill.addPrompts(budget, nowNs, isPresent);
     this.claims.survey();
-    const isLinkFull = this.rotation.parkedCount > 0 || this.rotation.skippedCount > 0;
+    const { isLinkFull } = this.rotation;
     const isAdmitting = !isPresent || !this.isMemoryShort;
     if (this.waiting.size > 0 && budget > 0 && isAdmitting) {
-      // Rotation corrects a forecast; it must not make room for more of the same.
-      if (isLinkFull && this.sequences.count > 0) this.#fill.isMemoryShort = true;
-      else this.#admit(budget, nowNs);
+      // Rotation corrects a forecast and makes no room for more of the same; own memory uses no link.
+      this.#admit(budget, nowNs, isLinkFull);
+      if (isLinkFull && this.waiting.size > 0) this.#fill.isMemoryShort = true;
     }
     this.steps.decided();
     return upcoming;
@@ -215,7 +215,7 @@ export class Scheduler {
     return Math.max(1, Math.floor(this.#options.tpotTargetNs / Math.max(1, stepNs)) - 1);
   }
 
-  #admit(budget: number, nowNs: number): void {
+  #admit(budget: number, nowNs: number, isLocalOnly: boolean): void {
     const { waiting, sequences, claims } = this;
     const { admission } = this.#options;
     let position = 0;
@@ -223,6 +223,7 @@ export class Scheduler {
       const tokens = waiting.tokensAt(position);
       const need = claims.blocksFor(neededTokens(admission, tokens, budget));
       const generated = waiting.generatedAt(position);
+      if (isLocalOnly && !claims.hasLocalRoomFor(need, generated, admission, this.#memory)) break;
       if (!claims.hasRoomFor(need, generated, admission, this.#memory)) {
         this.#fill.isMemoryShort = true;
         // Only a request larger than everything held may be passed: it waits for slices, and those

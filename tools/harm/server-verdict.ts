@@ -4,9 +4,11 @@
  * Called by the sweep's processes and by tests. A run that fails is a verdict too.
  */
 
+import { EmaError } from "../../src/base/index.ts";
+import type { Scenario } from "../../src/scenario/index.ts";
 import { accountingErrors } from "./accounting.ts";
 import { withAmbushes } from "./ambush.ts";
-import { judge, type Judgement } from "./bounds.ts";
+import { judge, type BoundName, type Judgement } from "./bounds.ts";
 import { runPairs, type PairedRuns, type PoolChange } from "./paired-runs.ts";
 import { randomServer } from "./random-server.ts";
 import { scenarioOf, type ServerPlan } from "./server-plan.ts";
@@ -41,21 +43,22 @@ export function verdictOf(seed: number, plant?: PoolChange): ServerVerdict {
   const { links } = randomServer(seed).plan.scenario.server;
   const wiring = typeof links === "string" ? links : "list";
   try {
-    return { ...judgePlan(planOf(seed), plant), seed, wiring };
+    const plan = planOf(seed);
+    return { ...judgeScenario(scenarioOf(plan), plan.admission, plant), seed, wiring };
   } catch (failure) {
     const errors = [(failure as Error).stack ?? String(failure)];
     return { seed, wiring, engines: [], isBound: false, recalls: { refill: 0, demand: 0 }, errors };
   }
 }
 
-/** The same for a server that has no seed any more: made smaller, or kept in a file. */
-export function judgePlan(
-  plan: ServerPlan,
+/** The same for a server without a seed: made smaller, or kept in a file. */
+export function judgeScenario(
+  scenario: Scenario,
+  admission: string,
   plant?: PoolChange,
   finishedMin?: number,
 ): Omit<ServerVerdict, "seed" | "wiring"> {
-  const scenario = scenarioOf(plan);
-  const runs = runPairs(scenario, plan.admission, plant);
+  const runs = runPairs(scenario, admission, plant);
   const { lenderShare } = scenario.pool;
   const isBound = lenderShare !== null && lenderShare <= LENDER_SHARE_MAX;
   const tpotSloNs = scenario.slo.tpotSeconds * 1e9;
@@ -67,6 +70,22 @@ export function judgePlan(
   }));
   const errors = [...accountingErrors(runs.static), ...accountingErrors(runs.ema)];
   return { engines, isBound, recalls: recallsOf(runs), errors };
+}
+
+/** Requests that show harm on a server made smaller: enough for an interval. */
+export const SHRUNK_FINISHED_MIN = 150;
+
+/** @returns whether this engine breaks this bound on the server; one that cannot run does not. */
+export function isBroken(plan: ServerPlan, engineName: string, bound: BoundName): boolean {
+  try {
+    const scenario = scenarioOf(plan);
+    const { engines } = judgeScenario(scenario, plan.admission, undefined, SHRUNK_FINISHED_MIN);
+    const engine = engines.find(({ name }) => name === engineName);
+    return engine!.judgements.some((found) => found.bound === bound && found.isViolation);
+  } catch (failure) {
+    if (failure instanceof EmaError) return false;
+    throw failure;
+  }
 }
 
 function recallsOf({ ema }: PairedRuns): ServerVerdict["recalls"] {

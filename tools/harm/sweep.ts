@@ -7,12 +7,15 @@
  *     npm run sweep -- --count 50 --from 1      # servers 1 to 50
  *     npm run sweep -- --only 17                # one server
  *     npm run sweep -- --only 17 --plan         # what it is, as a scenario
+ *     npm run sweep -- --only 17 --shrink       # its worst violation on as little as shows it
  */
 
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { runSweep } from "./run-sweep.ts";
-import { planOf, verdictOf, type ServerVerdict } from "./server-verdict.ts";
+import type { ServerPlan } from "./server-plan.ts";
+import { isBroken, planOf, verdictOf, type ServerVerdict } from "./server-verdict.ts";
+import { shrink } from "./shrink.ts";
 import { SweepProgress } from "./sweep-progress.ts";
 import { coverageOf, rowsOf, sweepText } from "./sweep-table.ts";
 
@@ -24,6 +27,7 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     only: { type: "string" },
     plan: { type: "boolean", default: false },
+    shrink: { type: "boolean", default: false },
     processes: { type: "string", default: String(availableParallelism()) },
   },
 });
@@ -56,17 +60,36 @@ async function sweep(seeds: readonly number[], processes: number): Promise<Serve
   return verdicts;
 }
 
+/** The first violation of a server, on as little as still shows it. */
+function shrunk(seed: number): ServerPlan {
+  const worst = rowsOf([verdictOf(seed)])[0];
+  if (worst === undefined || !worst.judgement.isViolation) {
+    console.error(`server ${seed} breaks no bound`);
+    process.exit(2);
+  }
+  const { engine, judgement } = worst;
+  console.error(`${engine.name} breaks ${judgement.bound}: ${judgement.ratio.toFixed(3)}`);
+  return shrink(planOf(seed), {
+    engine: engine.name,
+    holds: (plan) => isBroken(plan, engine.name, judgement.bound),
+    triesMax: 400,
+    onStep: ({ scenario }, tries) =>
+      console.error(`${tries}: ${scenario.engines.map(({ name }) => name).join(", ")}`),
+  });
+}
+
 if (values.only !== undefined) {
   const seed = whole("only", values.only);
   if (values.plan) console.log(JSON.stringify(planOf(seed), null, 2));
+  else if (values.shrink) console.log(JSON.stringify(shrunk(seed), null, 2));
   else console.log(sweepText([verdictOf(seed)]));
 } else {
   const [from, count] = [whole("from", values.from), whole("count", values.count)];
   const seeds = Array.from({ length: count }, (_, index) => from + index);
   const verdicts = await sweep(seeds, whole("processes", values.processes));
   console.log(sweepText(verdicts));
-  const isBroken = rowsOf(verdicts).some(({ judgement }) => judgement.isViolation);
+  const hasBroken = rowsOf(verdicts).some(({ judgement }) => judgement.isViolation);
   const isIdle = coverageOf(verdicts)["borrowers"] === 0;
   if (isIdle) console.error("nobody borrowed: the sweep has shown nothing");
-  if (isBroken || isIdle || verdicts.some(({ errors }) => errors.length > 0)) process.exitCode = 1;
+  if (hasBroken || isIdle || verdicts.some(({ errors }) => errors.length > 0)) process.exitCode = 1;
 }
