@@ -26,3 +26,4 @@ export {
 } from "./emulated/emulated-server.ts";
 export { UNPACED_LINKS, type EmulatedLinks } from "./emulated/link-ports.ts";
 export { siblingModule, startThread } from "./emulated/module-thread.ts";
+export { BackgroundClearing } from "./background-clearing.ts";

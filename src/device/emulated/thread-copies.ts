@@ -10,7 +10,7 @@
  */
 
 import type { Worker } from "node:worker_threads";
-import { assert, EmaError } from "../../base/index.ts";
+import { assert, EmaError, EventHeap } from "../../base/index.ts";
 import type { CopyPath, CopyPiece, DeviceCopies } from "../ports.ts";
 import {
   CopySender,
@@ -33,9 +33,15 @@ export class ThreadCopies implements DeviceCopies {
   readonly #ports: LinkPorts;
   readonly #sender: CopySender;
   readonly #thread: Worker;
-  readonly #overflow: CopyCommand[] = [];
+  /** Commands for which the ring has no room yet; those before `#overflowSent` have gone. */
+  #overflow: CopyCommand[] = [];
+  #overflowSent = 0;
   /** When each copy under way is due, on the caller's clock. */
   readonly #dueNs = new Map<number, number>();
+  /** The same in order of time; times at which nothing is under way go when they come up. */
+  readonly #due = new EventHeap();
+  /** How many copies under way are due at a time. */
+  readonly #countAt = new Map<number, number>();
   #failure: EmaError | null = null;
   #isOpen = true;
   readonly #ready: Promise<void>;
@@ -91,6 +97,8 @@ export class ThreadCopies implements DeviceCopies {
     const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
     const dueNs = this.#ports.reserve(path, pieces.length, bytes, bytesPerSecondMax, nowNs);
     this.#dueNs.set(id, dueNs);
+    this.#due.push(dueNs, id);
+    this.#countAt.set(dueNs, (this.#countAt.get(dueNs) ?? 0) + 1);
     const clockNs = Number(process.hrtime.bigint()) + (dueNs - nowNs);
     let first = 0;
     for (; pieces.length - first > PIECES_MAX; first += PIECES_MAX) {
@@ -104,15 +112,14 @@ export class ThreadCopies implements DeviceCopies {
   poll(_nowNs: number): number {
     this.#assertAlive();
     const id = this.#sender.takeEnded();
-    if (id !== -1) this.#dueNs.delete(id);
+    if (id !== -1) this.#forget(id);
     this.#flush();
     return id;
   }
 
   nextDueNs(): number {
-    let nextNs = Infinity;
-    for (const dueNs of this.#dueNs.values()) nextNs = Math.min(nextNs, dueNs);
-    return nextNs;
+    while (this.#due.size > 0 && !this.#countAt.has(this.#due.peekTimeNs())) this.#due.pop();
+    return this.#due.peekTimeNs();
   }
 
   /** Waits for the piece in flight: afterwards no byte moves. */
@@ -123,10 +130,22 @@ export class ThreadCopies implements DeviceCopies {
     void this.#thread.terminate();
   }
 
+  #forget(id: number): void {
+    const dueNs = this.#dueNs.get(id)!;
+    this.#dueNs.delete(id);
+    const left = this.#countAt.get(dueNs)! - 1;
+    if (left > 0) this.#countAt.set(dueNs, left);
+    else this.#countAt.delete(dueNs);
+  }
+
   #flush(): void {
-    let sent = 0;
-    while (sent < this.#overflow.length && this.#sender.push(this.#overflow[sent]!)) sent++;
-    if (sent > 0) this.#overflow.splice(0, sent);
+    const overflow = this.#overflow;
+    let sent = this.#overflowSent;
+    while (sent < overflow.length && this.#sender.push(overflow[sent]!)) sent++;
+    // What has gone is dropped when it is all or most of the list, so that this costs little.
+    if (sent === overflow.length) this.#overflow = [];
+    else if (sent > overflow.length / 2) this.#overflow = overflow.slice(sent);
+    this.#overflowSent = this.#overflow === overflow ? sent : 0;
   }
 
   #fail(cause: unknown): void {
