@@ -118,12 +118,11 @@ export class Scheduler {
     const isPresent = this.#options.admission.present !== undefined;
     budget = this.#fill.addPrompts(budget, nowNs, isPresent);
     this.claims.survey();
-    const { isLinkFull } = this.rotation;
     const isAdmitting = !isPresent || !this.isMemoryShort;
     if (this.waiting.size > 0 && budget > 0 && isAdmitting) {
-      // Rotation corrects a forecast and makes no room for more of the same; own memory uses no link.
-      this.#admit(budget, nowNs, isLinkFull);
-      if (isLinkFull && this.waiting.size > 0) this.#fill.isMemoryShort = true;
+      // Rotation makes no room for more of the same; what own memory holds uses no link.
+      this.#admit(budget, nowNs, this.rotation.isLinkFull);
+      if (this.rotation.isLinkFull && this.waiting.size > 0) this.#fill.isMemoryShort = true;
     }
     this.steps.decided();
     return upcoming;

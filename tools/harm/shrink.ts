@@ -19,6 +19,8 @@ export interface ShrinkOptions {
   readonly onStep?: (plan: ServerPlan, tries: number) => void;
 }
 
+const SECONDS_MIN = 10;
+
 export function shrink(plan: ServerPlan, options: ShrinkOptions): ServerPlan {
   let best = plan;
   let tries = 0;
@@ -47,7 +49,7 @@ export function simplerPlans(plan: ServerPlan, keep: string): ServerPlan[] {
   for (const [index, { name, workload }] of scenario.engines.entries()) {
     if (name === keep) continue;
     if (scenario.engines.length > 1) add(withoutEngine(scenario, index));
-    if (workload !== undefined) add({ engines: scenario.engines.with(index, idle(scenario, index)) });
+    if (workload !== undefined) add(withIdleEngine(scenario, index));
   }
   for (const engines of withSimplerLoads(scenario.engines)) add({ engines });
   for (const key of ["accessMode", "interference", "sliceBytes", "borrowLimit"] as const) {
@@ -67,9 +69,9 @@ export function simplerPlans(plan: ServerPlan, keep: string): ServerPlan[] {
   return candidates;
 }
 
-function idle(scenario: ScenarioPlan, index: number): EnginePlan {
-  const { name, gpus, model } = scenario.engines[index]!;
-  return { name, gpus, model };
+function withIdleEngine({ engines }: ScenarioPlan, index: number): Partial<ScenarioPlan> {
+  const { name, gpus, model } = engines[index]!;
+  return { engines: engines.with(index, { name, gpus, model }) };
 }
 
 /** The engine, its GPU and its links; the other GPUs move up. */
@@ -97,8 +99,9 @@ function withoutEngine(scenario: ScenarioPlan, index: number): Partial<ScenarioP
 
 function withSimplerLoads(engines: readonly EnginePlan[]): EnginePlan[][] {
   const results: EnginePlan[][] = [];
-  const halved = engines.map((engine) => mapParts(engine, (part) => halfAsLong(part)));
-  results.push(halved);
+  if (engines.some(({ workload }) => workload?.some((part) => isLong(part)) === true)) {
+    results.push(engines.map((engine) => mapParts(engine, (part) => halfAsLong(part))));
+  }
   for (const [index, engine] of engines.entries()) {
     const parts = engine.workload ?? [];
     if (parts.length < 2) continue;
@@ -116,7 +119,12 @@ function mapParts(engine: EnginePlan, map: (part: WorkloadPlan) => WorkloadPlan)
   return { ...engine, workload: engine.workload.map((part) => map(part)) };
 }
 
+/** Half of it would still be long enough for anything to happen. */
+function isLong(part: WorkloadPlan): boolean {
+  return part.arrivals !== "backlog" && part.seconds >= 2 * SECONDS_MIN;
+}
+
 function halfAsLong(part: WorkloadPlan): WorkloadPlan {
-  if (part.arrivals === "backlog") return part;
+  if (part.arrivals === "backlog" || !isLong(part)) return part;
   return { ...part, seconds: Math.ceil(part.seconds / 2) };
 }
