@@ -28,6 +28,7 @@ export interface BorrowOptions extends LoanAmountOptions {
 
 /** What it decides over. */
 export interface BorrowParts extends LoanAmountParts {
+  readonly planner: StepPlanner;
   readonly ladder: RecallLadder;
 }
 

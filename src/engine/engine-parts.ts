@@ -17,6 +17,7 @@ import type { EngineOptions } from "./engine-options.ts";
 import { LendingHeadroom } from "./lending-headroom.ts";
 import { LinkRates } from "./link-rates.ts";
 import { LoanAccounts } from "./loan-accounts.ts";
+import { groupLayersFor, LoanForecast } from "./loan-forecast.ts";
 import type { CopyEngine, StepRunner } from "./ports.ts";
 import { RecallLadder, type LadderHost } from "./recall-ladder.ts";
 import { Residency } from "./residency.ts";
@@ -46,7 +47,7 @@ export function createParts(
   copies: CopyEngine,
   host: SchedulerEvents & LadderHost,
 ): EngineParts {
-  const { layout, ownSlices, link } = options;
+  const { layout, link } = options;
   const isPlain = !options.isElastic || options.stepsAhead !== 1;
   assert(isPlain, "engine: steps are decided ahead only where nobody lends or borrows");
   const sourceCount = options.engineCount + 2;
@@ -63,8 +64,9 @@ export function createParts(
   });
   const arena = new Arena({ ...options, quietNs: NS_PER_SECOND }, pool, kv);
   const rates = new LinkRates(options);
-  const ownBytes = ownSlices * layout.sliceBytes;
-  const planner = new StepPlanner({ mode: options.accessMode, link, ownBytes }, kv);
+  const reading = { mode: options.accessMode, link, groupLayers: groupLayersFor(options) };
+  const planner = new StepPlanner(reading, kv);
+  const forecast = new LoanForecast({ ...reading, layout });
   const memory = new EngineMemory(options, kv, arena, planner);
   const scheduling = { ...options, hostSource: arena.hostSource };
   const scheduler = new Scheduler(scheduling, kv, memory, rates, host);
@@ -77,7 +79,7 @@ export function createParts(
   const ladder = new RecallLadder(arena, kv, scheduler, residency, counters, host, rowsOf);
   const borrowing = new BorrowController(
     { ...options, growthShare: options.admission.growthShare },
-    { pool, arena, kv, scheduler, rates, cost, planner, ladder },
+    { pool, arena, kv, scheduler, rates, cost, planner, forecast, ladder },
   );
   const accounts = new LoanAccounts(options, kv, scheduler);
   const headroom = new LendingHeadroom(options, kv);

@@ -4,7 +4,7 @@ export { Engine } from "./engine.ts";
 export { EngineCounters, LADDER_RUNGS, type LadderRung } from "./engine-counters.ts";
 export { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
 export type { EngineOptions } from "./engine-options.ts";
-export { groupLayersOf } from "./step-planner.ts";
+export { groupLayersFor } from "./loan-forecast.ts";
 export type {
   CopyEngine,
   CopyRequest,

@@ -11,10 +11,10 @@ import { engineId, type EngineId } from "../base/index.ts";
 import type { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
+import { payloadBytes, type LoanForecast } from "./loan-forecast.ts";
 import { SHARE_USED, type LinkRates } from "./link-rates.ts";
 import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
 import type { StepCost } from "./step-cost.ts";
-import type { StepPlanner } from "./step-planner.ts";
 
 export interface LoanAmountOptions {
   readonly engineCount: number;
@@ -31,7 +31,7 @@ export interface LoanAmountParts {
   readonly scheduler: Scheduler;
   readonly rates: LinkRates;
   readonly cost: StepCost;
-  readonly planner: StepPlanner;
+  readonly forecast: LoanForecast;
 }
 
 export interface BestSlices {
@@ -56,35 +56,32 @@ export class LoanAmount {
   /** @returns how many borrowed slices are best, read over the paths they would lie behind. */
   bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
     const { ownSlices, maxSequences, tpotTargetNs } = this.#options;
-    const { kv, scheduler, planner, cost } = this.#parts;
+    const { kv, scheduler, forecast, cost } = this.#parts;
     const { layout } = kv;
-    const payloadBytes = layout.blocksPerSlice * layout.blockBytes;
+    const sliceBytes = payloadBytes(layout);
     const sequences = Math.max(1, scheduler.sequences.count);
     const blocks = this.#meanBlocks();
     const growth = (this.#options.growthShare * scheduler.claims.growthBlocks) / sequences;
     const tokensOf = (count: number): number => count * blocks * layout.blockTokens;
     const port = this.#parts.rates.portBytesPerSecond;
     const answer = remoteBytesWanted({
-      ownBytes: ownSlices * payloadBytes,
+      ownBytes: ownSlices * sliceBytes,
       sequenceBytes: Math.max(1, blocks + growth) * layout.blockBytes,
       sequencesMax: Math.min(maxSequences, sequences + scheduler.waiting.size),
-      remoteBytesMax: slicesMax * payloadBytes,
+      remoteBytesMax: slicesMax * sliceBytes,
       tpotTargetNs,
       forecast: {
         stepNs: (count, remoteBytes) =>
-          planner.forecastStepNs(
+          forecast.stepNs(
             cost.decodeStep(count, tokensOf(count)),
             remoteBytes,
-            loanBytesPerSecond(remoteBytes / payloadBytes, sources, port),
+            loanBytesPerSecond(remoteBytes / sliceBytes, sources, port),
           ),
-        ringBytes: (count, remoteBytes) => {
-          const step = cost.decodeStep(count, tokensOf(count));
-          const ringBytes = planner.forecastRingBytes(step, remoteBytes);
-          return Math.ceil(ringBytes / layout.sliceBytes) * payloadBytes;
-        },
+        ringBytes: (count, remoteBytes) =>
+          forecast.ringPayloadBytes(cost.decodeStep(count, tokensOf(count)), remoteBytes),
       },
     });
-    return { slices: Math.floor(answer.remoteBytes / payloadBytes), bound: answer.bound };
+    return { slices: Math.floor(answer.remoteBytes / sliceBytes), bound: answer.bound };
   }
 
   /** What is held and could be had, how fast it is read; of running lenders, what is worth it. */

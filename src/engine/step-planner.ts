@@ -2,8 +2,8 @@
  * Turns what a step reads into a plan: what is staged, what is read in place, how large the ring
  * is.
  *
- * Called by the engine before each step and by the borrow controller for steps it imagines.
- * Planning costs what changed: with the same read set, rates and compute the last choice stands.
+ * Called by the engine before each step; imagined steps are loan-forecast.ts's. Planning costs
+ * what changed: with the same read set, rates and compute the last choice stands.
  *
  * The ring is made of own slices. It grows when an empty slice is there; until then what the ring
  * cannot hold is read in place.
@@ -12,25 +12,26 @@
 import {
   accessChoice,
   chooseAccess,
-  chooseGroupLayers,
-  predictStepNs,
   ringBytes,
   type AccessMode,
   type LinkCosts,
   type StepCompute,
 } from "../prefetch/index.ts";
-import { LOCAL_SOURCE, RowState, type KvCache, type KvLayout } from "../kvcache/index.ts";
+import { LOCAL_SOURCE, RowState, type KvCache } from "../kvcache/index.ts";
 import type { Residency } from "./residency.ts";
 
 export interface StepPlannerOptions {
   readonly mode: AccessMode;
   readonly link: LinkCosts;
-  /** The engine's own KV memory, for weighing copies against the ring. */
-  readonly ownBytes: number;
+  /** Layers that cross a link together. */
+  readonly groupLayers: number;
 }
 
 /** A choice of access modes is looked for anew after so many steps, whatever has changed. */
 const SEARCH_EVERY_STEPS = 32;
+
+/** Own slices that are emptied for the ring at one time: what is in them needs room elsewhere. */
+const VACATING_MAX = 4;
 
 /** What a full search was made for, and the shares it found. */
 interface Search {
@@ -51,22 +52,22 @@ export class StepPlanner {
   readonly #bytes: Float64Array;
   readonly #runs: Float64Array;
   readonly #ringRows: number[] = [];
-  /** Own slices that the ring should have, and the one being emptied for it; -1: none. */
+  /** Own slices that the ring should have, and those being emptied for it. */
   #neededSlices = 0;
-  #vacating = -1;
+  readonly #vacating: number[] = [];
   /** Last full searches: for steps that only decode, and for steps that also take in prompts. */
   readonly #decodeSearch: Search;
   readonly #promptSearch: Search;
 
   constructor(options: StepPlannerOptions, kv: KvCache) {
     this.#options = options;
+    this.groupLayers = options.groupLayers;
     this.#kv = kv;
     this.#choice = accessChoice(kv.sourceCount);
     this.#bytes = new Float64Array(kv.sourceCount);
     this.#runs = new Float64Array(kv.sourceCount);
     this.#decodeSearch = newSearch(kv.sourceCount);
     this.#promptSearch = newSearch(kv.sourceCount);
-    this.groupLayers = groupLayersOf(kv.layout, options.ownBytes, options.link);
   }
 
   get ringSlices(): number {
@@ -157,69 +158,40 @@ export class StepPlanner {
     last.rates.set(sourceBytesPerSecond);
   }
 
-  /** @returns how long an imagined step takes that reads so many remote bytes. */
-  forecastStepNs(
-    compute: StepCompute,
-    remoteBytes: number,
-    sourceBytesPerSecond: number,
-  ): number {
-    const { layers, blocksPerSlice, blockLayerBytes } = this.#kv.layout;
-    const { mode, link } = this.#options;
-    return predictStepNs(
-      mode,
-      compute,
-      link,
-      this.groupLayers,
-      remoteBytes / layers,
-      blocksPerSlice * blockLayerBytes,
-      sourceBytesPerSecond,
-    );
-  }
-
-  /** @returns the ring that such a step needs. */
-  forecastRingBytes(compute: StepCompute, remoteBytes: number): number {
-    const { mode } = this.#options;
-    if (mode === "direct") return 0;
-    const direct = mode === "staged" ? 0 : this.#hiddenDirectBytes(compute);
-    const perLayer = remoteBytes / this.#kv.layout.layers;
-    return ringBytes(this.groupLayers, Math.max(0, perLayer - direct));
-  }
-
-  /** Bytes of one layer that direct reads carry while attention runs anyway. */
-  #hiddenDirectBytes(compute: StepCompute): number {
-    const nsPerByte =
-      1e9 / this.#options.link.portBytesPerSecond + 1e9 / compute.hbmBytesPerSecond;
-    return compute.attentionLayerNs / nsPerByte;
-  }
-
   /**
-   * Between steps: makes own slices empty for a ring that is too small, one after the other, by
-   * moving what is in them out to borrowed slices.
+   * Between steps: makes own slices empty for a ring that is too small, a few at a time, by moving
+   * what is in them out to borrowed slices.
    */
   growRing(residency: Residency, nowNs: number): void {
     const { slices } = this.#kv;
     const missing = this.#neededSlices - this.#ringRows.length;
-    if (this.#vacating < 0 && missing > 0) this.#vacating = this.#leastUsedOwnRow();
-    if (this.#vacating < 0) return;
-    if (slices.used[this.#vacating]! > 0) {
-      residency.vacate(this.#vacating, nowNs);
-      return;
+    while (this.#vacating.length < Math.min(missing, VACATING_MAX)) {
+      const row = this.#leastUsedOwnRow();
+      if (row < 0) break;
+      // Closed at once, or it would be found again.
+      slices.close(row);
+      this.#vacating.push(row);
     }
-    if (slices.state[this.#vacating] === RowState.Closing) slices.reopen(this.#vacating);
-    if (missing > 0) {
-      slices.reserveForRing(this.#vacating);
-      this.#ringRows.push(this.#vacating);
+    for (let index = this.#vacating.length - 1; index >= 0; index--) {
+      const row = this.#vacating[index]!;
+      if (slices.used[row]! > 0) {
+        residency.vacate(row, nowNs);
+        continue;
+      }
+      this.#vacating.splice(index, 1);
+      slices.reopen(row);
+      if (this.#ringRows.length >= this.#neededSlices) continue;
+      slices.reserveForRing(row);
+      this.#ringRows.push(row);
     }
-    this.#vacating = -1;
   }
 
   /** No sequence is left: the ring's slices serve whoever comes next. */
   releaseRing(): void {
     const { slices } = this.#kv;
     this.#neededSlices = 0;
-    const isClosing = this.#vacating >= 0 && slices.state[this.#vacating] === RowState.Closing;
-    if (isClosing) slices.reopen(this.#vacating);
-    this.#vacating = -1;
+    for (const row of this.#vacating) slices.reopen(row);
+    this.#vacating.length = 0;
     while (this.#ringRows.length > 0) slices.releaseFromRing(this.#ringRows.pop()!);
   }
 
@@ -251,14 +223,6 @@ export class StepPlanner {
     while (this.#ringRows.length > needed + 1) slices.releaseFromRing(this.#ringRows.pop()!);
     return (this.#ringRows.length * layout.sliceBytes) / (2 * this.groupLayers);
   }
-}
-
-/** How many layers of an engine's KV are laid out and copied together. */
-export function groupLayersOf(layout: KvLayout, ownBytes: number, link: LinkCosts): number {
-  const { layers, blocksPerSlice, blockLayerBytes } = layout;
-  const typicalStaged = ownBytes / 2 / layers;
-  const runBytes = blocksPerSlice * blockLayerBytes;
-  return chooseGroupLayers(layers, runBytes, typicalStaged, ownBytes * 2, link);
 }
 
 /** Whether a value has moved by more than a share of what it was. */

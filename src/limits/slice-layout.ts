@@ -5,7 +5,7 @@
  * layer group, so that a group of one slice is one contiguous run and one copy.
  *
  *   run of one layer group = blocksPerSlice x block bytes of one layer x g
- *   g = 1 unless that is under 1.5 MB, then up to the least g that reaches it, at most all layers
+ *   g = 1 unless that is under 6 MB, then up to the least g that reaches it, at most L / 4
  *   copies of a staged slice = ceil(L / g), each c
  *   ring = two layer groups of all staged bytes = 2 g s / L
  *
@@ -16,8 +16,8 @@
 import { EmaError } from "../base/index.ts";
 import type { Borrower } from "./borrower.ts";
 
-/** Below it a copy spends more than a quarter of its time on its own cost (2.3 us at 276 GB/s). */
-const RUN_BYTES_MIN = 1.5e6;
+/** From here on a copy of 2.3 us at 276 GB/s spends less than a tenth of its time on that. */
+const RUN_BYTES_ENOUGH = 6e6;
 
 export interface SliceLayout {
   readonly blockBytes: number;
@@ -67,7 +67,8 @@ export function layersPerGroupMax(
   blockTokens: number,
 ): number {
   const { payloadBytes } = sliceLayout(borrower, sliceBytes, blockTokens, 1);
-  return Math.min(borrower.layers, Math.ceil((RUN_BYTES_MIN * borrower.layers) / payloadBytes));
+  const enough = Math.ceil((RUN_BYTES_ENOUGH * borrower.layers) / payloadBytes);
+  return Math.max(1, Math.min(enough, Math.floor(borrower.layers / 4)));
 }
 
 /** Whole slices of `bytes`, in bytes of KV they hold. */

@@ -31,6 +31,8 @@ export interface BorrowQuestion {
 
 export interface BorrowAnswer {
   readonly remoteBytes: number;
+  /** What is made with it, as predicted. */
+  readonly tokensPerNs: number;
   /** Why it is not more. */
   readonly bound: "does-not-pay" | "slo" | "limit" | "demand";
 }
@@ -68,11 +70,12 @@ export function remoteBytesWanted(question: BorrowQuestion): BorrowAnswer {
   const rough = climb(question, 0, (step) => remoteBytesMax * (step / STEPS) ** 2);
   const width = (rough.above - rough.below) / STEPS;
   const fine = climb(question, rough.below, (step) => rough.below + width * step);
-  const { remoteBytes, fits } = fine.best;
-  if (fine.isLateAbove) return { remoteBytes, bound: "slo" };
-  if (remoteBytes > 0 && remoteBytes >= remoteBytesMax) return { remoteBytes, bound: "limit" };
+  const { remoteBytes, fits, rate: tokensPerNs } = fine.best;
+  const answer = { remoteBytes, tokensPerNs };
+  if (fine.isLateAbove) return { ...answer, bound: "slo" };
+  if (remoteBytes > 0 && remoteBytes >= remoteBytesMax) return { ...answer, bound: "limit" };
   const isAllServed = sequencesMax > 0 && fits + width / sequenceBytes > sequencesMax;
-  return { remoteBytes, bound: isAllServed ? "demand" : "does-not-pay" };
+  return { ...answer, bound: isAllServed ? "demand" : "does-not-pay" };
 }
 
 /** Goes up from `lowest` until the target is missed; a step up must be worth its bytes. */

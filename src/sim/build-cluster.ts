@@ -207,7 +207,8 @@ function gpuPaths(topology: Topology): Float64Array {
   return Float64Array.from(topology.paths, (path) => path?.bytesPerSecond ?? 0);
 }
 
-function engineOptions(
+/** What one engine of a scenario is told. */
+export function engineOptions(
   scenario: Scenario,
   system: SystemSettings,
   sizes: readonly EngineMemorySize[],

@@ -3,6 +3,7 @@
 export { ADMISSION_SETTINGS, type AdmissionSetting } from "../scheduler/index.ts";
 export {
   buildCluster,
+  engineOptions,
   memorySizes,
   type ClusterSeams,
   type EngineMemorySize,

@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LinkRates, SHARE_USED } from "../../src/engine/link-rates.ts";
+import { LoanForecast } from "../../src/engine/loan-forecast.ts";
 import { LoanAmount, type LoanAmountParts } from "../../src/engine/loan-amount.ts";
 import { StepCost } from "../../src/engine/step-cost.ts";
-import { StepPlanner } from "../../src/engine/step-planner.ts";
 import type { CostModel } from "../../src/hardware/index.ts";
 import { createKvLayout, type KvCache } from "../../src/kvcache/index.ts";
 import type { AccessMode } from "../../src/prefetch/index.ts";
@@ -18,6 +18,7 @@ interface Case {
   readonly mode: AccessMode;
   readonly ownSlices: number;
   readonly slicesMax: number;
+  readonly groupLayers: number;
   readonly sequenceBlocks: number;
   /** Bytes of KV a token; a multiple of the layers. */
   readonly tokenBytes: number;
@@ -52,7 +53,6 @@ function amountOf(of: Case, peers: readonly Peer[], lenderShare: number | null =
   const slices = { heldRows: Int32Array.of(of.ownSlices, 0, ...peers.map(({ held }) => held), 0) };
   const kv = { layout, slices, sourceCount: count + 2 } as unknown as KvCache;
   const link = { portBytesPerSecond: port, copyCostNs: COPY_NS, latencyNs: 7500 };
-  const ownBytes = of.ownSlices * SLICE_BYTES;
   const held = of.ownSlices * layout.blocksPerSlice;
   const sequences = Math.max(1, Math.floor(held / of.sequenceBlocks));
   const paths = new Float64Array(count + 2).fill(port);
@@ -77,22 +77,22 @@ function amountOf(of: Case, peers: readonly Peer[], lenderShare: number | null =
       hbmBytesPerSecond,
     }),
     cost: new StepCost(costOf(of), LAYERS),
-    planner: new StepPlanner({ mode: of.mode, link, ownBytes }, kv),
+    forecast: new LoanForecast({ mode: of.mode, link, layout, groupLayers: of.groupLayers }),
   };
   const options = { ownSlices: of.ownSlices, engineCount: count, maxSequences: 10_000 };
-  const { groupLayers } = parts.planner;
   const amount = new LoanAmount(
     { ...options, tpotTargetNs: 1e12, growthShare: 0 },
     parts as unknown as LoanAmountParts,
   );
-  return { amount, layout, groupLayers, sequences };
+  return { amount, layout, sequences };
 }
 
 /** Tokens a nanosecond with so many borrowed slices, the best of a hundred splits. */
-function bestRate(of: Case, slices: number, groupLayers: number): number {
+function bestRate(of: Case, slices: number): number {
   const layout = createKvLayout(of.tokenBytes, LAYERS, 16, SLICE_BYTES);
   const payload = layout.blocksPerSlice * layout.blockBytes;
   const remote = (slices * payload) / LAYERS;
+  const { groupLayers } = of;
   const splits = of.mode === "mixed" ? 100 : 1;
   let best = 0;
   for (let split = 0; split <= splits; split++) {
@@ -125,6 +125,7 @@ const anyCase: fc.Arbitrary<Case> = fc.record({
   mode: fc.constantFrom("mixed", "staged", "direct"),
   ownSlices: fc.integer({ min: 60, max: 200 }),
   slicesMax: fc.integer({ min: 1, max: 300 }),
+  groupLayers: fc.integer({ min: 1, max: 4 }),
   sequenceBlocks: fc.integer({ min: 10, max: 80 }),
   tokenBytes: fc.integer({ min: 2, max: 20 }).map((times) => times * LAYERS * 1024),
   portBytesPerNs: fc.integer({ min: 25, max: 400 }),
@@ -136,6 +137,7 @@ const A100: Case = {
   mode: "mixed",
   ownSlices: 123,
   slicesMax: 0,
+  groupLayers: 1,
   sequenceBlocks: 32,
   tokenBytes: 20 * LAYERS * 1024,
   portBytesPerNs: 276,
@@ -150,14 +152,14 @@ describe("how many slices are best", () => {
     fc.assert(
       fc.property(anyCase, (of) => {
         const peers = [{ ...IDLE, idle: of.slicesMax }];
-        const { amount, groupLayers } = amountOf(of, peers);
+        const { amount } = amountOf(of, peers);
         const { slices } = amount.bestSlices(of.slicesMax, amount.sources());
         expect(slices).toBeLessThanOrEqual(of.slicesMax);
         let best = 0;
         for (let other = 0; other <= of.slicesMax; other++) {
-          best = Math.max(best, bestRate(of, other, groupLayers));
+          best = Math.max(best, bestRate(of, other));
         }
-        expect(bestRate(of, slices, groupLayers)).toBeGreaterThanOrEqual(0.97 * best);
+        expect(bestRate(of, slices)).toBeGreaterThanOrEqual(0.97 * best);
       }),
       { numRuns: 150, seed: 3 },
     );

@@ -10,6 +10,7 @@ import {
   practicalLimit,
   saturatedBorrower,
   idealLimit,
+  type Limit,
   type PracticalInputs,
 } from "../../src/limits/index.ts";
 import { DEFAULTS, lendersLike, OPT } from "./default-inputs.ts";
@@ -100,7 +101,7 @@ describe("costs", () => {
     expect(limit.stagedBytes).toBeGreaterThan(0);
   });
 
-  it("take two layers a group where copies are dear and a layer of a slice is under 1.5 MB", () => {
+  it("take as many layers a group as make copies of 6 MB where copies are dear", () => {
     const borrower = saturatedBorrower(H100, QWEN3_32B, 1024);
     const ringOf = (copySeconds: number, mode: "staged" | "mixed"): number => {
       const lenders = lendersLike(3, 0, borrower.ownKvBytes);
@@ -109,7 +110,8 @@ describe("costs", () => {
       return (64 * ringBytes) / stagedBytes;
     };
     expect(ringOf(0, "mixed")).toBeCloseTo(2, 6);
-    expect(ringOf(9e-6, "staged")).toBeCloseTo(4, 6);
+    // A layer of a slice is 1.05 MB.
+    expect(ringOf(9e-6, "staged")).toBeCloseTo(12, 6);
   });
 
   it("occupy the link by c a copy", () => {
@@ -167,9 +169,10 @@ describe("step times", () => {
   });
 
   it("are means over steps where lenders come and go: tokens are sequences over them", () => {
-    const mixed = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 0.4) });
-    const idle = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 0) });
-    const running = practicalLimit({ ...DEFAULTS, lenders: lendersLike(1, 1) });
+    // Direct reads have no layer groups, which are chosen for all states together.
+    const of = (runShare: number): Limit =>
+      practicalLimit({ ...DEFAULTS, mode: "direct", lenders: lendersLike(1, runShare) });
+    const [mixed, idle, running] = [of(0.4), of(0), of(1)];
     const steps = 0.6 / idle.stepSeconds + 0.4 / running.stepSeconds;
     expect(mixed.stepSeconds).toBeCloseTo(1 / steps, 9);
     const localTime =

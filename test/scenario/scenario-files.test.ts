@@ -19,6 +19,9 @@ it("are all read", () => {
     "h100-32b",
     "h100-32b-conv",
     "h100-8b",
+    "idle-a100-40-conv",
+    "idle-h100-32b",
+    "idle-h100-32b-conv",
     "long-context",
     "paper-a100-40",
     "paper-a100-40-conv",
@@ -75,6 +78,16 @@ describe.each(bursty)("%s", (name) => {
     const last = (engine: EngineSettings): number => engine.requests(1).arrivalNs.at(-1)! / 1e9;
     for (const lender of lenders) expect(last(lender)).toBeLessThan(last(borrower!) + 1);
   });
+});
+
+const idle = ["idle-a100-40-conv", "idle-h100-32b", "idle-h100-32b-conv"];
+
+it.each(idle)("%s has one engine with requests, and a system without a cap", (name) => {
+  const { engines, systems } = open(name);
+  const counts = engines.map((engine) => engine.requests(1).count);
+  expect(counts[0]).toBeGreaterThan(5000);
+  expect(counts.slice(1)).toEqual([0, 0, 0]);
+  expect(systems.at(-1)!.pool.borrowLimit.kind).toBe("none");
 });
 
 it("recall has at least 20 bursts of one lender", () => {

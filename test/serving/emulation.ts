@@ -8,7 +8,7 @@
 
 import { sliceId } from "../../src/base/index.ts";
 import { createPlainDevices, type PlainDevice } from "../../src/device/index.ts";
-import { groupLayersOf, type EngineSink, type StepRunner } from "../../src/engine/index.ts";
+import { groupLayersFor, type EngineSink, type StepRunner } from "../../src/engine/index.ts";
 import { createKvLayout } from "../../src/kvcache/index.ts";
 import { Decoder, decoderBytes, kvBytesPerToken } from "../../src/model/index.ts";
 import type { Pool } from "../../src/pool/index.ts";
@@ -21,7 +21,13 @@ import { StepExecution } from "../../src/serving/step-execution.ts";
 import { TokenStore } from "../../src/serving/token-store.ts";
 import { VirtualCopies } from "../../src/serving/virtual-copies.ts";
 import { VirtualRunner } from "../../src/serving/virtual-runner.ts";
-import { memorySizes, type CostedRunner, type EngineMemorySize } from "../../src/sim/index.ts";
+import {
+  ADMISSION_SETTINGS,
+  engineOptions,
+  memorySizes,
+  type CostedRunner,
+  type EngineMemorySize,
+} from "../../src/sim/index.ts";
 import type { PlantedBug } from "../sim/simulation.ts";
 import type { SoloToken } from "./solo-decoder.ts";
 import { tinyConfig, tinyWeights } from "./tiny-model.ts";
@@ -172,10 +178,13 @@ export class Emulation {
   }
 
   #groupLayers(engine: number, system: SystemSettings): number {
-    const { gpuIndex } = this.#scenario.engines[engine]!;
-    const { portBytesPerSecond } = this.#scenario.topology.gpus[gpuIndex]!;
-    const copyCostNs = system.pool.copyCostSeconds * 1e9;
-    const { layout, kvBytes } = this.#sizes[engine]!;
-    return groupLayersOf(layout, kvBytes, { portBytesPerSecond, copyCostNs, latencyNs: 0 });
+    const options = engineOptions(
+      this.#scenario,
+      system,
+      this.#sizes,
+      engine,
+      ADMISSION_SETTINGS[0]!,
+    );
+    return groupLayersFor(options);
   }
 }
