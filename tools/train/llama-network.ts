@@ -6,10 +6,11 @@
  * x += Wdown (silu(Wgate n) * Wup n); the head is the embedding (Touvron et al., "LLaMA", 2023;
  * Ainslie et al., "GQA", 2023). RoPE turns neighbouring pairs (Su et al., "RoFormer", 2021).
  *
- * Invariants: a batch is `sequences` rows of `length` tokens, row after row; gradients are added to
+ * Invariants: a batch is rows of tokens, cut into sequences of one length; gradients are added to
  * what `gradients` holds, so that a step may be made of several batches.
  */
 
+import { assert } from "../../src/base/assert.ts";
 import type { Address, Workbench } from "./kernels.ts";
 import { findTensor, type LlamaShape, parameterCount } from "./llama-shape.ts";
 import {
@@ -25,13 +26,14 @@ import {
 /** The network over one workbench; see the header. */
 export class LlamaNetwork {
   readonly shape: LlamaShape;
-  readonly sequences: number;
-  readonly length: number;
+  /** Tokens of a batch. */
+  readonly rows: number;
   /** Addresses of (parameterCount) floats each. */
   readonly parameters: Address;
   readonly gradients: Address;
   /** (tokens, vocabulary): logits after forward(), their gradients after backward(). */
   readonly logits: Address;
+  #length: number;
   readonly #bench: Workbench;
   readonly #layers: LayerWeights[];
   readonly #traces: LayerTrace[];
@@ -46,12 +48,12 @@ export class LlamaNetwork {
   readonly #angles: Address;
   readonly #scratch: Address;
 
-  constructor(bench: Workbench, shape: LlamaShape, sequences: number, length: number) {
+  /** @param rows tokens of a batch; one sequence until setLength() */
+  constructor(bench: Workbench, shape: LlamaShape, rows: number) {
     this.shape = shape;
-    this.sequences = sequences;
-    this.length = length;
+    this.rows = rows;
+    this.#length = rows;
     this.#bench = bench;
-    const rows = sequences * length;
     const take = (width: number): Address => bench.take(rows * width);
     this.parameters = bench.take(parameterCount(shape));
     this.gradients = bench.take(parameterCount(shape));
@@ -66,11 +68,17 @@ export class LlamaNetwork {
     this.#lastNormed = take(shape.width);
     this.logits = take(shape.vocabulary);
     this.#flow = takeStreams(bench, shape, rows);
-    this.#angles = takeAngles(bench, shape, length);
+    this.#angles = takeAngles(bench, shape, rows);
     const queryWidth = shape.heads * shape.headWidth;
     const widest = Math.max(shape.width, queryWidth, shape.feedForward, shape.vocabulary);
-    const attention = (2 * shape.headWidth + 9) * length;
+    const attention = (2 * shape.headWidth + 9) * rows;
     this.#scratch = bench.take(Math.max(256 * (widest + 64), attention));
+  }
+
+  /** Cuts the batch into sequences of `length` tokens, a multiple of 4 that divides the rows. */
+  setLength(length: number): void {
+    assert(length % 4 === 0 && this.rows % length === 0, `${this.rows} rows of ${length}`);
+    this.#length = length;
   }
 
   /**
@@ -78,7 +86,7 @@ export class LlamaNetwork {
    * causality keeps from what stands before.
    */
   forward(tokens: ArrayLike<number>): void {
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     const ids = this.#bench.integers(this.#tokens, rows).fill(0);
     ids.set(tokens);
     const { width } = this.shape;
@@ -106,7 +114,7 @@ export class LlamaNetwork {
   backward(targets: ArrayLike<number>, weights: ArrayLike<number>): number {
     const { kernels } = this.#bench;
     const { width, vocabulary } = this.shape;
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     this.#bench.integers(this.#targets, rows).set(targets);
     this.#bench.floats(this.#weights, rows).set(weights);
     const { logits } = this;
@@ -133,8 +141,8 @@ export class LlamaNetwork {
     const trace = this.#traces[layer]!;
     const weights = this.#layers[layer]!;
     const { width, heads, kvHeads, headWidth } = this.shape;
-    const { length } = this;
-    const rows = this.sequences * length;
+    const { rows } = this;
+    const length = this.#length;
     const [queryWidth, kvWidth] = [heads * headWidth, kvHeads * headWidth];
     const { attentionNormed } = trace;
     this.#norm(attentionNormed, trace.attentionInverse, trace.input, weights.attentionNorm);
@@ -161,7 +169,7 @@ export class LlamaNetwork {
     const trace = this.#traces[layer]!;
     const weights = this.#layers[layer]!;
     const { width, feedForward } = this.shape;
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     this.#norm(trace.feedNormed, trace.feedInverse, trace.middle, weights.feedNorm);
     this.#apply(trace.gate, trace.feedNormed, weights.gate, width, feedForward, true);
     this.#apply(trace.up, trace.feedNormed, weights.up, width, feedForward, true);
@@ -175,7 +183,7 @@ export class LlamaNetwork {
     const trace = this.#traces[layer]!;
     const weights = this.#layers[layer]!;
     const { width, feedForward } = this.shape;
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     kernels.fill(this.#flow.dhidden, rows * feedForward, 0);
     const { dx, dhidden } = this.#flow;
     this.#applyBack(dhidden, dx, trace.hidden, weights.down, feedForward, width);
@@ -191,8 +199,8 @@ export class LlamaNetwork {
     const trace = this.#traces[layer]!;
     const weights = this.#layers[layer]!;
     const { width, heads, kvHeads, headWidth } = this.shape;
-    const { length } = this;
-    const rows = this.sequences * length;
+    const { rows } = this;
+    const length = this.#length;
     const [queryWidth, kvWidth] = [heads * headWidth, kvHeads * headWidth];
     kernels.fill(this.#flow.dmixed, rows * queryWidth, 0);
     const { dx, dmixed } = this.#flow;
@@ -221,8 +229,8 @@ export class LlamaNetwork {
   /** Calls with byte offsets of each (sequence, head) in q, in k and v, and in the logs. */
   #eachHead(visit: (query: number, key: number, log: number) => void): void {
     const { heads, kvHeads, headWidth } = this.shape;
-    const { length } = this;
-    for (let sequence = 0; sequence < this.sequences; sequence++) {
+    const length = this.#length;
+    for (let sequence = 0; sequence < this.rows / length; sequence++) {
       for (let head = 0; head < heads; head++) {
         const kvHead = Math.floor((head * kvHeads) / heads);
         const query = 4 * headWidth * (sequence * length * heads + head);
@@ -238,7 +246,7 @@ export class LlamaNetwork {
     y: Address, x: Address, weight: number, inputs: number, outputs: number, isFresh: boolean,
   ): void {
     const { kernels } = this.#bench;
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     const w = this.parameters + weight;
     if (isFresh) kernels.fill(y, rows * outputs, 0);
     kernels.product(rows, outputs, inputs, x, inputs, 1, w, 1, inputs, y, this.#scratch);
@@ -250,7 +258,7 @@ export class LlamaNetwork {
     dx: Address, dy: Address, x: Address, weight: number, inputs: number, outputs: number,
   ): void {
     const { kernels } = this.#bench;
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     const [w, dw] = [this.parameters + weight, this.gradients + weight];
     kernels.product(rows, inputs, outputs, dy, outputs, 1, w, inputs, 1, dx, this.#scratch);
     kernels.product(outputs, inputs, rows, dy, 1, outputs, x, inputs, 1, dw, this.#scratch);
@@ -258,14 +266,14 @@ export class LlamaNetwork {
 
   #norm(y: Address, inverse: Address, x: Address, weight: number): void {
     const { width, epsilon } = this.shape;
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     const w = this.parameters + weight;
     this.#bench.kernels.normForward(y, inverse, x, w, rows, width, epsilon);
   }
 
   /** Adds to the residual stream's gradient what comes through the norm, from #dn. */
   #normBack(inverse: Address, x: Address, weight: number): void {
-    const rows = this.sequences * this.length;
+    const { rows } = this;
     const [w, dw] = [this.parameters + weight, this.gradients + weight];
     const { kernels } = this.#bench;
     kernels.normBackward(this.#flow.dx, dw, this.#flow.dn, inverse, x, w, rows, this.shape.width);

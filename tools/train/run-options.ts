@@ -16,6 +16,9 @@ export interface RunOptions {
   readonly steps: number;
   readonly sequences: number;
   readonly length: number;
+  /** The part of the steps, at the end, whose sequences have `longLength` positions. */
+  readonly longPart: number;
+  readonly longLength: number;
   readonly rate: number;
   readonly warmUp: number;
   readonly decay: number;
@@ -33,24 +36,27 @@ export const DEFAULTS: RunOptions = {
   name: "ema-tiny",
   optimizer: "muon",
   seed: 1,
-  steps: 3000,
-  sequences: 8,
+  steps: 5000,
+  sequences: 4,
   length: 256,
-  rate: 4e-3,
-  warmUp: 100,
+  longPart: 0.2,
+  longLength: 1024,
+  rate: 0.01,
+  warmUp: 60,
   decay: 0.05,
   vocabulary: 1024,
   vocabularyDocuments: 4000,
-  width: 128,
+  width: 96,
   layers: 5,
   heads: 4,
   kvHeads: 2,
-  feedForward: 352,
+  feedForward: 256,
   context: 1024,
 };
 
 export const OPTION_HELP = `
   --steps N --seed N --sequences N --length N   rows and positions of a step's batch
+  --longPart P --longLength N                   part of the steps with long rows, at the end
   --optimizer muon|adamw --rate R --warmUp N --decay D
   --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from
   --width N --layers N --heads N --kvHeads N --feedForward N --context N --name NAME`.slice(1);

@@ -21,7 +21,7 @@ export class Sampler {
   /** @param length the longest text, prompt included, in tokens */
   constructor(module: KernelModule, shape: LlamaShape, encoder: BpeEncoder, length: number) {
     this.#bench = new Workbench(module);
-    this.#network = new LlamaNetwork(this.#bench, shape, 1, length);
+    this.#network = new LlamaNetwork(this.#bench, shape, length);
     this.#encoder = encoder;
   }
 
@@ -41,7 +41,7 @@ export class Sampler {
     ids.push(special("<|assistant|>"));
     const start = ids.length;
     const end = special("<|end|>");
-    while (ids.length < this.#network.length) {
+    while (ids.length < this.#network.rows) {
       const id = this.#next(ids, prng, temperature);
       if (id === end) break;
       ids.push(id);

@@ -24,6 +24,8 @@ import { TrainingRun } from "./training-run.ts";
 
 const REPORT_STEPS = 50;
 const CHECKPOINT_SECONDS = 180;
+/** Positions of a sample with its question: every token costs a pass over all of them. */
+const SAMPLE_LENGTH = 96;
 const SAMPLES = [
   "Hello!",
   "What colour is the sky?",
@@ -78,7 +80,7 @@ async function main(): Promise<void> {
   const run = new TrainingRun(module, shape, vocabulary, options);
   if (saved !== null) run.restore(saved.step, saved.arrays);
   console.log(`${run.parameterCount} parameters, vocabulary of ${vocabulary.tokens.length}`);
-  const sampler = new Sampler(module, shape, run.encoder, 384);
+  const sampler = new Sampler(module, shape, run.encoder, SAMPLE_LENGTH);
   const save = (seconds: number): void => {
     const plain = { ...options } as unknown as Record<string, number | string>;
     const rest = { step: run.step, secondsSpent: seconds, options: plain, vocabulary };

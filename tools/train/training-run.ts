@@ -64,7 +64,7 @@ export class TrainingRun {
     this.encoder = new BpeEncoder(vocabulary);
     this.parameterCount = parameterCount(shape);
     this.#bench = new Workbench(module);
-    this.#network = new LlamaNetwork(this.#bench, shape, options.sequences, options.length);
+    this.#network = new LlamaNetwork(this.#bench, shape, options.sequences * options.length);
     this.#optimizer = new Optimizer(this.#bench, this.#network, this.#plan);
     const prng = new Prng(options.seed, STREAMS.parameters);
     this.parameters().set(initialParameters(shape, prng));
@@ -98,7 +98,8 @@ export class TrainingRun {
 
   /** One step. */
   advance(): void {
-    this.#lossSum += this.#lossOn(STREAMS.training + this.#step, this.#options.seed);
+    const stream = STREAMS.training + this.#step;
+    this.#lossSum += this.#lossOn(stream, this.#options.seed, this.#lengthNow());
     this.#normSum += this.#optimizer.apply(this.#step);
     this.#step++;
     this.#reportSteps++;
@@ -109,7 +110,8 @@ export class TrainingRun {
     let sum = 0;
     for (let batch = 0; batch < VALIDATION_BATCHES; batch++) {
       // Another seed, because the streams of this one are counted by its steps.
-      sum += this.#lossOn(STREAMS.validation, -1 - this.#options.seed - batch * 1000);
+      const seed = -1 - this.#options.seed - batch * 1000;
+      sum += this.#lossOn(STREAMS.validation, seed, this.#options.length);
     }
     this.#bench.kernels.fill(this.#network.gradients, this.parameterCount, 0);
     return sum / VALIDATION_BATCHES;
@@ -129,9 +131,17 @@ export class TrainingRun {
     return report;
   }
 
-  #lossOn(stream: number, seed: number): number {
-    const { sequences, length } = this.#options;
-    const rows = makeRows(this.encoder, new Prng(seed, stream), sequences, length);
+  /** Short texts first, because they cost less; the last part of the run sees long ones. */
+  #lengthNow(): number {
+    const { steps, length, longPart, longLength } = this.#options;
+    return this.#step >= steps * (1 - longPart) ? longLength : length;
+  }
+
+  #lossOn(stream: number, seed: number, length: number): number {
+    const { rows: count } = this.#network;
+    const prng = new Prng(seed, stream);
+    const rows = makeRows(this.encoder, prng, count / length, length);
+    this.#network.setLength(length);
     this.#network.forward(rows.tokens);
     // A batch in which only users speak teaches nothing, and must not divide by zero.
     const weights = rows.weights.map((weight) => weight / Math.max(1, rows.learnt));

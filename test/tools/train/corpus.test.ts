@@ -1,4 +1,4 @@
-/** Tests of the corpus: the same from the same seed, well-formed, and right where it can be held. */
+/** Tests of the corpus: the same from the same seed, well-formed, and right in what it says. */
 
 import { describe, expect, it } from "vitest";
 

@@ -26,13 +26,13 @@ const shape: LlamaShape = {
   epsilon: 1e-5,
   context: 16,
 };
-const sequences = 2;
 const length = 12;
-const rows = sequences * length;
+const rows = 2 * length;
 
 function makeNetwork(seed: number) {
   const bench = new Workbench(module);
-  const network = new LlamaNetwork(bench, shape, sequences, length);
+  const network = new LlamaNetwork(bench, shape, rows);
+  network.setLength(length);
   const prng = new Prng(seed);
   const parameters = bench.floats(network.parameters, parameterCount(shape));
   parameters.set(initialParameters(shape, prng));

@@ -31,6 +31,7 @@ const options = {
   warmUp: 3,
   sequences: 2,
   length: 64,
+  longLength: 128,
   rate: 0.01,
   vocabulary: 304,
   vocabularyDocuments: 40,

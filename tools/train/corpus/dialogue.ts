@@ -8,7 +8,7 @@
  */
 
 import type { Prng } from "../../../src/base/prng.ts";
-import type { Talk } from "./exchange.ts";
+import type { Exchange, Talk } from "./exchange.ts";
 import { tellLongStory, tellStory } from "./story.ts";
 import { calendar, fact, lists, unknown } from "./talk-facts.ts";
 import { baskets, count, neighbours, sum } from "./talk-numbers.ts";
@@ -20,10 +20,11 @@ import {
   mood,
   names,
   poem,
+  refusal,
   self,
   systemText,
 } from "./talk-small.ts";
-import { longStory, remember, story, world } from "./talk-worlds.ts";
+import { acceptedStory, longStory, remember, story, world } from "./talk-worlds.ts";
 import { chance } from "./template.ts";
 
 /** Who speaks; "text" is a document without speakers. */
@@ -72,11 +73,19 @@ export function makeDocument(prng: Prng): Turn[] {
   if (system !== null) turns.push({ role: "system", text: system });
   const talks = 1 + prng.nextBelow(6);
   for (let index = 0; index < talks; index++) {
-    for (const { user, assistant } of pickTalk(prng)(prng)) {
-      turns.push({ role: "user", text: user }, { role: "assistant", text: assistant });
-    }
+    say(turns, pickTalk(prng)(prng));
+    // Who offers a story must know what "yes" means.
+    const isOffer = turns.at(-1)!.text.endsWith("tell you a story?");
+    if (isOffer && chance(prng, 0.4)) say(turns, acceptedStory(prng));
+    else if (isOffer && chance(prng, 0.2)) say(turns, refusal(prng));
   }
   return turns;
+}
+
+function say(turns: Turn[], talk: readonly Exchange[]): void {
+  for (const { user, assistant } of talk) {
+    turns.push({ role: "user", text: user }, { role: "assistant", text: assistant });
+  }
 }
 
 function pickTalk(prng: Prng): Talk {

@@ -28,6 +28,8 @@ const POEMS = new Map(
 export const greeting: Talk = (prng) => [fromPairs(prng, GREETINGS)];
 export const farewell: Talk = (prng) => [fromPairs(prng, FAREWELLS)];
 export const mood: Talk = (prng) => [fromPairs(prng, MOODS)];
+/** What follows an offer that is not taken. */
+export const refusal: Talk = (prng) => [fromPairs(prng, pairs("no"))];
 export const self: Talk = (prng) =>
   pickSome(prng, SELF, 1 + prng.nextBelow(2)).map((pair) => exchange(prng, ...pair));
 

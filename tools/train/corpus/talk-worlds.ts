@@ -95,7 +95,17 @@ export const story: Talk = (prng) => {
   for (const [asked, answered] of pickSome(prng, questions, prng.nextBelow(4))) {
     talk.push(exchange(prng, asked, answered, told.slots));
   }
+  if (chance(prng, 0.2)) {
+    const more = "{another one|tell me another one|one more|another story|tell me more|more}{.|!|}";
+    talk.push({ user: typed(prng, write(prng, more)), assistant: tellStory(prng).text });
+  }
   return talk;
+};
+
+/** The answer to an offer. */
+export const acceptedStory: Talk = (prng) => {
+  const yes = "{yes|yes please|yes, please|ok|sure|please do|that would be nice|go on}{.|!|}";
+  return [{ user: typed(prng, write(prng, yes)), assistant: tellStory(prng).text }];
 };
 
 /** A long one. */
