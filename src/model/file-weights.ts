@@ -112,6 +112,11 @@ export function storedBytes(
   return (numbers / format.blockNumbers) * format.blockBytes;
 }
 
+/** A name without control characters, which can stand in a message of one line. */
+export function isPrintable(name: string): boolean {
+  return !/\p{Cc}|\p{Zl}|\p{Zp}/u.test(name);
+}
+
 function checkShape(tensor: Tensor, stored: StoredTensor): void {
   const isNorm = tensor.rows === 1;
   const wanted = isNorm ? [tensor.columns] : [tensor.rows, tensor.columns];

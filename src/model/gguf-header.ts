@@ -15,7 +15,7 @@
 
 import { EmaError } from "../base/index.ts";
 import type { CheckpointFile } from "./checkpoint-file.ts";
-import { storedBytes, type StoredTensor } from "./file-weights.ts";
+import { isPrintable, storedBytes, type StoredTensor } from "./file-weights.ts";
 import { BF16, F16, F32, Q4_0, Q8_0, type TensorFormat } from "./tensor-formats.ts";
 
 export type GgufValue = number | bigint | boolean | string | GgufArray;
@@ -29,7 +29,8 @@ export interface GgufHeader {
 
 /** Vocabularies and merges are the longest arrays; no known one has a quarter of this. */
 const ARRAY_COUNT_MAX = 1 << 22;
-const NAME_BYTES_MAX = 65_535;
+/** Names go into messages; the longest known key has 60 bytes. */
+const NAME_BYTES_MAX = 1024;
 /** Chat templates are the longest texts. */
 const TEXT_BYTES_MAX = 1 << 26;
 const TENSORS_MAX = 1 << 16;
@@ -166,7 +167,9 @@ class Cursor {
   }
 
   name(what: string): string {
-    return this.text(what, NAME_BYTES_MAX);
+    const name = this.text(what, NAME_BYTES_MAX);
+    if (isPrintable(name)) return name;
+    throw this.#file.fault(`${what} is ${JSON.stringify(name.slice(0, 60))}`);
   }
 
   value(type: number, key: string, depth: number): GgufValue {

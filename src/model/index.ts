@@ -9,6 +9,7 @@ export {
   workspaceLayout,
   type DecoderLimits,
 } from "./decoder-memory.ts";
+export { LOGPROB_MIN, logprobsOf, type LikelyToken } from "./logprobs.ts";
 export { loadCheckpoint } from "./load-checkpoint.ts";
 export { FLOAT_BYTES, kvBytesPerToken, modelShapeOf, type ModelConfig } from "./model-config.ts";
 export { randomCheckpoint, RANDOM_VOCAB_MIN } from "./random-checkpoint.ts";

@@ -10,13 +10,14 @@
 import { EmaError } from "../base/index.ts";
 import type { CheckpointFile } from "./checkpoint-file.ts";
 import { DescribedFields } from "./described-fields.ts";
-import { storedBytes, type StoredTensor } from "./file-weights.ts";
+import { isPrintable, storedBytes, type StoredTensor } from "./file-weights.ts";
 import { parseJson } from "./json-file.ts";
 import { BF16, F16, F32, type TensorFormat } from "./tensor-formats.ts";
 
 /** The format's own limit. */
 const HEADER_BYTES_MAX = 100_000_000;
 const DIMENSIONS_MAX = 8;
+const NAME_LENGTH_MAX = 1024;
 
 const FORMATS: ReadonlyMap<string, TensorFormat> = new Map([
   ["F32", F32],
@@ -36,6 +37,9 @@ export function readSafetensorsHeader(file: CheckpointFile): Map<string, StoredT
   const tensors = new Map<string, StoredTensor>();
   for (const [name, value] of DescribedFields.ofObject(file.path, header).entries()) {
     if (name === "__metadata__") continue;
+    if (name.length > NAME_LENGTH_MAX || !isPrintable(name)) {
+      throw file.fault(`a tensor is called ${JSON.stringify(name.slice(0, 60))}`);
+    }
     tensors.set(name, readTensor(file, name, value, 8 + headerBytes));
   }
   return tensors;

@@ -44,7 +44,7 @@ export function chooseToken(
   const best = likeliest(logits);
   if (settings.temperature <= 0 || settings.topP <= 0) return best;
   const shares = sharesOf(logits, logits[best]!, settings.temperature);
-  const ids = settings.topP < 1 ? nucleus(shares, settings.topP) : null;
+  const ids = settings.topP < 1 ? nucleus(logits, shares, settings.topP) : null;
   const total = ids === null ? sum(shares) : ids.reduce((acc, id) => acc + shares[id]!, 0);
   const goal = drawUnit(settings.seed, position) * total;
   let reached = 0;
@@ -68,14 +68,15 @@ function sharesOf(logits: Float32Array, highest: number, temperature: number): F
 }
 
 /** @returns the ids of the nucleus, likeliest first, lower id first among equals */
-function nucleus(shares: Float64Array, topP: number): number[] {
+function nucleus(logits: Float32Array, shares: Float64Array, topP: number): number[] {
   const goal = topP * sum(shares);
   // All tokens below the cut together hold less than what lies outside of the nucleus, so none of
   // them is in it: a vocabulary of 100,000 need not be sorted.
   const cut = ((1 - topP) * sum(shares)) / shares.length;
   const ids: number[] = [];
   for (let id = 0; id < shares.length; id++) if (shares[id]! >= cut) ids.push(id);
-  ids.sort((a, b) => shares[b]! - shares[a]! || a - b);
+  // By logit: shares of unlike logits may have been rounded to the same number.
+  ids.sort((a, b) => logits[b]! - logits[a]! || a - b);
   let reached = 0;
   for (let rank = 0; rank < ids.length; rank++) {
     reached += shares[ids[rank]!]!;
