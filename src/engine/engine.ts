@@ -186,12 +186,13 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #dropCancelled(): void {
+    if (this.#cancelled.size === 0) return;
     for (const request of this.#cancelled) {
       const row = this.scheduler.sequences.rowOf(request);
       if (row >= 0) this.#parts.flight.forget(row);
       this.scheduler.cancel(request);
     }
-    if (this.#cancelled.size > 0) this.#cancelled.clear();
+    this.#cancelled.clear();
   }
 
   #startStep(nowNs: number): void {

@@ -64,6 +64,7 @@ export class Residency {
 
   /** Between steps: tables point to the new places, the old ones are free. */
   settle(): void {
+    if (this.#ended.length === 0) return;
     for (const id of this.#ended) {
       const move = this.#kv.moves.get(id);
       assert(move !== undefined, () => `residency: move ${id} is unknown`);

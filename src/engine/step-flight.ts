@@ -168,8 +168,10 @@ export class StepFlight {
     const { sourceBytesPerSecond } = this.#rates;
     this.#planner.plan(this.#compute, batch.prefillSequences > 0, sourceBytesPerSecond);
     let staged = 0;
-    for (let source = 1; source < this.#kv.sourceCount; source++) {
-      staged += readSet.stagedBytes[source]!;
+    if (readSet.totalBytes() > 0) {
+      for (let source = 1; source < this.#kv.sourceCount; source++) {
+        staged += readSet.stagedBytes[source]!;
+      }
     }
     const { groupLayers } = this.#planner;
     const wasted = Math.min(this.#leftBytes, this.#stagedBytes) * groupLayers;
@@ -200,6 +202,7 @@ export class StepFlight {
     counters.prefetchHits += timing.hits;
     counters.prefetchLates += timing.lates;
     counters.prefetchMisses += timing.misses;
+    if (!this.#isRemote) return;
     for (let source = 1; source < timing.readBytes.length; source++) {
       counters.remoteReadBytes += timing.readBytes[source]!;
     }

@@ -26,24 +26,34 @@ export class TokenDelivery {
   /** @returns tokens made. */
   deliver(nowNs: number): number {
     const { batch, sequences } = this.#scheduler;
+    const { rows, tokens } = batch;
+    const { computedTokens, promptTokens, generatedTokens, outputTokensMax } = sequences;
+    const { lastTokenNs, request } = sequences;
+    const kv = this.#kv;
+    const { blockTokens } = kv.layout;
+    const sink = this.#sink;
     let made = 0;
     for (let index = 0; index < batch.count; index++) {
-      const row = batch.rows[index]!;
+      const row = rows[index]!;
       if (row < 0) continue;
-      const computed = (sequences.computedTokens[row]! += batch.tokens[index]!);
-      this.#kv.seal(row, computed);
-      if (!sequences.isSampledBy(row, computed)) continue;
-      const generated = ++sequences.generatedTokens[row]!;
-      const gapNs = nowNs - sequences.lastTokenNs[row]!;
-      sequences.lastTokenNs[row] = nowNs;
+      const query = tokens[index]!;
+      const computed = computedTokens[row]! + query;
+      computedTokens[row] = computed;
+      // A single token fills a block or changes nothing there.
+      if (query > 1 || computed % blockTokens === 0) kv.seal(row, computed);
+      const before = generatedTokens[row]!;
+      if (computed < promptTokens[row]! + before) continue;
+      generatedTokens[row] = before + 1;
+      const gapNs = nowNs - lastTokenNs[row]!;
+      lastTokenNs[row] = nowNs;
       made++;
-      const isLast = this.#sink.token(sequences.request[row]!, generated === 1, gapNs, nowNs);
-      if (!isLast && generated < sequences.outputTokensMax[row]!) continue;
+      const isLast = sink.token(request[row]!, before === 0, gapNs, nowNs);
+      if (!isLast && before + 1 < outputTokensMax[row]!) continue;
       this.#flight.forget(row);
-      this.#sink.finished(sequences.request[row]!, nowNs);
+      sink.finished(request[row]!, nowNs);
       this.#scheduler.finish(row);
     }
-    for (const request of batch.leavers) this.#deliverWaiting(request, nowNs);
+    for (const leaver of batch.leavers) this.#deliverWaiting(leaver, nowNs);
     return made + batch.leavers.length;
   }
 

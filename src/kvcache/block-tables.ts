@@ -76,17 +76,32 @@ export class BlockTables {
     return block < this.count(sequence) && this.#tables[sequence]![block] === handle;
   }
 
-  append(sequence: number, handle: number): void {
+  /**
+   * The sequence's own entries, with room for `blocks`: what is written behind those there are
+   * counts once it is appended. Valid until there has to be more room.
+   */
+  entries(sequence: number, blocks: number): Int32Array {
     this.#ensure(sequence);
-    const block = this.#count[sequence]!++;
     let table = this.#tables[sequence]!;
-    if (block === table.length) {
-      table = new Int32Array(block * 2);
+    if (blocks > table.length) {
+      table = new Int32Array(Math.max(blocks, table.length * 2));
       table.set(this.#tables[sequence]!);
       this.#tables[sequence] = table;
     }
-    table[block] = handle;
-    this.#countAt[this.#at(sequence, handle)]!++;
+    return table;
+  }
+
+  append(sequence: number, handle: number): void {
+    const block = this.count(sequence);
+    this.entries(sequence, block + 1)[block] = handle;
+    this.appendWritten(sequence, 1);
+  }
+
+  /** The next `blocks` entries are written and lie at one source: they count from now on. */
+  appendWritten(sequence: number, blocks: number): void {
+    const first = this.#tables[sequence]![this.#count[sequence]!]!;
+    this.#count[sequence]! += blocks;
+    this.#countAt[this.#at(sequence, first)]! += blocks;
   }
 
   /** Forgets the blocks from `blocks` on; no-op where there are none. */

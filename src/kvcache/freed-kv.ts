@@ -52,6 +52,16 @@ export class FreedKv {
     this.#holder[slot] = NONE;
   }
 
+  /** The slots of some entries of a sequence's table are taken. */
+  takenAll(handles: Int32Array, from: number, end: number): void {
+    for (let at = from; at < end; at++) this.taken(handles[at]!);
+  }
+
+  /** Frees the slots of entries, the first of them last: it is found again for longest. */
+  free(handles: Int32Array, from: number, end: number): void {
+    for (let at = end - 1; at >= from; at--) this.#slices.free(handles[at]!);
+  }
+
   /**
    * Gives an empty sequence the leading blocks of the request that still hold them, at most
    * `blocksMax`, and forgets the rest. @returns how many.

@@ -22,6 +22,7 @@ import { MoveBook, type Move, type MoveReason } from "./move-book.ts";
 import { RemoteReads } from "./remote-reads.ts";
 import { RowState, SliceTable } from "./slice-table.ts";
 
+/** The engine's own device. */
 export const LOCAL_SOURCE = 0;
 
 export interface KvCacheOptions {
@@ -60,13 +61,9 @@ export class KvCache {
     this.#tables = new BlockTables(sourceCount, (handle) => this.#sourceOf(handle));
     this.#freed = remembersFreed ? new FreedKv(this.slices, this.#tables) : null;
     this.#book = new MoveBook(this.slices, this.#tables, layout);
-    this.#reads = new RemoteReads(
-      this.slices,
-      layout,
-      readSet,
-      options.bridgedBlocksMax,
-      (handle) => this.isActive(this.liveOwner(handle)),
-    );
+    const { bridgedBlocksMax } = options;
+    const isRead = (handle: number): boolean => this.isActive(this.liveOwner(handle));
+    this.#reads = new RemoteReads(this.slices, layout, readSet, bridgedBlocksMax, isRead);
   }
 
   /** Moves under way by id, orphaned ones included. */
@@ -111,22 +108,22 @@ export class KvCache {
     if (tokens <= this.blockCount(sequence) * this.layout.blockTokens) return true;
     const missing = this.missingBlocks(sequence, tokens);
     if (this.slices.freeBlocks[LOCAL_SOURCE]! < missing) return false;
-    for (let left = missing; left > 0; left--) {
+    const first = this.blockCount(sequence);
+    const end = first + missing;
+    const handles = this.#tables.entries(sequence, end);
+    for (let at = first; at < end; ) {
       const row = this.slices.fullestRow(LOCAL_SOURCE);
-      const handle = this.slices.take(row, sequence, this.blockCount(sequence));
-      this.#tables.append(sequence, handle);
-      this.#freed?.taken(handle);
+      at += this.slices.takeRun(row, sequence, at, end - at, handles);
     }
+    this.#tables.appendWritten(sequence, missing);
+    this.#freed?.takenAll(handles, first, end);
     this.allocatedBlocks += missing;
     return true;
   }
 
   /** KV of the first `tokens` tokens is complete: full blocks are sealed from now on. */
   seal(sequence: number, tokens: number): void {
-    const { blockTokens } = this.layout;
-    const beyond = tokens - this.#tables.sealed(sequence) * blockTokens;
-    const isChanged = beyond < 0 || beyond >= blockTokens;
-    if (isChanged) this.#tables.seal(sequence, Math.floor(tokens / blockTokens));
+    this.#tables.seal(sequence, Math.floor(tokens / this.layout.blockTokens));
   }
 
   /** Frees every block; moves of the sequence are orphaned and end by themselves. */
@@ -145,13 +142,17 @@ export class KvCache {
     return this.#freed?.restore(sequence, request, blocksMax) ?? 0;
   }
 
-  /** Keeps the first `blocks` blocks and frees the rest; a recomputation starts there. */
+  /** Keeps the first `blocks` blocks and frees the rest. */
   truncate(sequence: number, blocks: number): void {
     this.#book.orphanBeyond(sequence, blocks);
     const count = this.blockCount(sequence);
-    for (let at = blocks; at < count; at++) {
-      // Backwards where order matters: the first blocks are found again for longest.
-      this.#free(this.handleOf(sequence, this.#freed === null ? at : count - 1 + blocks - at));
+    if (blocks >= count) return;
+    const handles = this.#tables.entries(sequence, count);
+    if (this.#freed !== null) this.#freed.free(handles, blocks, count);
+    else for (let at = blocks; at < count; ) at = this.slices.freeRun(handles, at, count);
+    const isLocal = this.blocksAt(sequence, LOCAL_SOURCE) === count;
+    for (let at = isLocal ? count : blocks; at < count; at++) {
+      this.#reads.mark(this.rowOf(handles[at]!));
     }
     this.#tables.truncate(sequence, blocks);
   }
@@ -233,7 +234,9 @@ export class KvCache {
     if (move.isOrphaned) return false;
     const { sequence, firstBlock, targetRow } = move;
     move.targetHandles.forEach((target, offset) => {
-      this.#free(this.#tables.replace(sequence, firstBlock + offset, target));
+      const old = this.#tables.replace(sequence, firstBlock + offset, target);
+      this.slices.free(old);
+      this.#reads.mark(this.rowOf(old));
     });
     this.#reads.mark(targetRow);
     return true;
@@ -291,10 +294,5 @@ export class KvCache {
   #isMovable(sequence: number, block: number, source: number): boolean {
     const handle = this.handleOf(sequence, block);
     return this.#sourceOf(handle) === source && !this.#book.isMoving(handle);
-  }
-
-  #free(handle: number): void {
-    this.slices.free(handle);
-    this.#reads.mark(this.rowOf(handle));
   }
 }

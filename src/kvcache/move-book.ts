@@ -138,6 +138,7 @@ export class MoveBook {
 
   /** Gives up what moves blocks of the sequence from `blocks` on. Its table is still whole. */
   orphanBeyond(sequence: number, blocks: number): void {
+    if (this.open.size === 0) return;
     for (const move of this.open.values()) {
       const isCut = move.sequence === sequence && move.firstBlock + move.blockCount > blocks;
       if (isCut) this.#orphan(move);

@@ -58,6 +58,7 @@ export class RemoteReads {
   }
 
   sync(): void {
+    if (this.#marked.length === 0) return;
     for (const row of this.#marked) {
       this.#isMarked[row] = 0;
       const { runs, blocks } = this.#count(row);

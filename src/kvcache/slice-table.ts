@@ -11,15 +11,16 @@
  *                         RING                             v
  *                                                        USABLE
  *
- * Usable rows of one source with equally many free slots form one list, so the fullest row with
- * room is found at once: blocks are packed, and whole rows stay free for lending. Of equally full
- * rows the last one to become so is taken, or the first where the table is told so.
+ * Usable rows are listed by their free slots (row-lists.ts), so the fullest row with room is found
+ * at once: blocks are packed, and whole rows stay free for lending. Within a row the lowest free
+ * slot is taken. Neighbouring blocks of a sequence are taken and freed a run at a time.
  *
  * Invariants: used + free = blocksPerSlice for every row; a row is in exactly one list if it is
  * USABLE and in none otherwise.
  */
 
 import { assert } from "../base/index.ts";
+import { RowLists } from "./row-lists.ts";
 
 /** See the drawing above; CLOSING and RING rows take no new blocks. */
 export const RowState = { Absent: 0, Usable: 1, Closing: 2, Ring: 3 } as const;
@@ -49,14 +50,11 @@ export class SliceTable {
   /** (sources) slots taken in any row. */
   readonly usedBlocks: Float64Array;
 
-  readonly #isFirstFreedFirst: boolean;
-  /** (rows) no slot below this one is free; (sources) no list of fewer free slots has a row. */
+  readonly #lists: RowLists;
+  /** (rows) no slot below this one is free. */
   readonly #freeSlotMin: Int32Array;
-  readonly #freeListMin: Int32Array;
-  readonly #head: Int32Array;
-  readonly #tail: Int32Array;
-  readonly #next: Int32Array;
-  readonly #previous: Int32Array;
+  /** The list that freeing one slot hands on. */
+  readonly #single = new Int32Array(1);
 
   /**
    * @param source (rows) the source of every row, fixed for the life of the table.
@@ -80,13 +78,8 @@ export class SliceTable {
     this.emptyRows = new Int32Array(sourceCount);
     this.heldRows = new Int32Array(sourceCount);
     this.usedBlocks = new Float64Array(sourceCount);
-    this.#isFirstFreedFirst = isFirstFreedFirst;
+    this.#lists = new RowLists(sourceCount, rows, blocksPerSlice, isFirstFreedFirst);
     this.#freeSlotMin = new Int32Array(rows);
-    this.#freeListMin = new Int32Array(sourceCount).fill(1);
-    this.#head = new Int32Array(sourceCount * (blocksPerSlice + 1)).fill(NONE);
-    this.#tail = new Int32Array(this.#head.length).fill(NONE);
-    this.#next = new Int32Array(rows).fill(NONE);
-    this.#previous = new Int32Array(rows).fill(NONE);
   }
 
   /** The engine may use this slice from now on. */
@@ -132,60 +125,71 @@ export class SliceTable {
 
   /** @returns a usable row of the source without any block, or -1. */
   emptyRow(source: number): number {
-    return this.#head[source * (this.blocksPerSlice + 1) + this.blocksPerSlice]!;
+    return this.#lists.first(source, this.blocksPerSlice);
   }
 
   /** @returns the next row of the same list, to walk the empty rows of a source; -1 at its end. */
   nextInList(row: number): number {
-    return this.#next[row]!;
+    return this.#lists.next(row);
   }
 
   /** @returns the fullest usable row of the source that still has a free slot, or -1. */
   fullestRow(source: number): number {
-    const base = source * (this.blocksPerSlice + 1);
-    let free = this.#freeListMin[source]!;
-    while (free <= this.blocksPerSlice && this.#head[base + free] === NONE) free++;
-    this.#freeListMin[source] = free;
-    return free <= this.blocksPerSlice ? this.#head[base + free]! : NONE;
+    return this.#lists.fullest(source);
   }
 
   /** Takes a free slot of the row. @returns the slot's handle: row * blocksPerSlice + slot. */
   take(row: number, owner: number, index: number): number {
-    const isUsable = this.state[row] === RowState.Usable;
-    assert(isUsable, () => `slice table: take from row ${row} not usable`);
-    assert(this.used[row]! < this.blocksPerSlice, () => `slice table: row ${row} is full`);
-    let handle = row * this.blocksPerSlice + this.#freeSlotMin[row]!;
-    while (this.slotOwner[handle] !== NONE) handle++;
-    this.#freeSlotMin[row] = handle + 1 - row * this.blocksPerSlice;
-    this.#unlink(row);
-    this.slotOwner[handle] = owner;
-    this.slotIndex[handle] = index;
-    const source = this.source[row]!;
-    if (this.used[row] === 0) this.emptyRows[source]!--;
-    this.used[row]!++;
-    this.usedBlocks[source]!++;
-    this.freeBlocks[source]!--;
-    this.#link(row);
+    this.#beginTake(row, 1);
+    const handle = this.#occupy(row, owner, index);
+    this.#endTake(row, 1);
     return handle;
+  }
+
+  /**
+   * Takes free slots of the row for the owner's blocks from `index` on, as many as there are up to
+   * `max`, and writes their handles to `handles` at their blocks' index. @returns how many.
+   */
+  takeRun(row: number, owner: number, index: number, max: number, handles: Int32Array): number {
+    const count = Math.min(max, this.blocksPerSlice - this.used[row]!);
+    this.#beginTake(row, count);
+    for (let at = index; at < index + count; at++) handles[at] = this.#occupy(row, owner, at);
+    this.#endTake(row, count);
+    return count;
   }
 
   /** Frees a slot, also in a row that takes no new blocks any more. */
   free(handle: number): void {
-    const row = Math.floor(handle / this.blocksPerSlice);
-    const isTaken = (this.slotOwner[handle] ?? NONE) !== NONE;
-    assert(isTaken, () => `slice table: double free of block ${handle}`);
-    const source = this.source[row]!;
+    this.#single[0] = handle;
+    this.freeRun(this.#single, 0, 1);
+  }
+
+  /**
+   * Frees the slots of `handles` from one entry on, up to another or the first in another row.
+   * @returns the entry it stopped before.
+   */
+  freeRun(handles: Int32Array, from: number, end: number): number {
+    const row = Math.floor(handles[from]! / this.blocksPerSlice);
+    const first = row * this.blocksPerSlice;
+    this.#assertTaken(handles[from]!);
     const isUsable = this.state[row] === RowState.Usable;
     if (isUsable) this.#unlink(row);
-    this.slotOwner[handle] = NONE;
-    const slot = handle - row * this.blocksPerSlice;
-    if (slot < this.#freeSlotMin[row]!) this.#freeSlotMin[row] = slot;
-    this.used[row]!--;
-    this.usedBlocks[source]!--;
-    if (!isUsable) return;
-    this.freeBlocks[source]!++;
+    let at = from;
+    for (; at < end; at++) {
+      const slot = handles[at]! - first;
+      if (slot < 0 || slot >= this.blocksPerSlice) break;
+      this.#assertTaken(handles[at]!);
+      this.slotOwner[handles[at]!] = NONE;
+      if (slot < this.#freeSlotMin[row]!) this.#freeSlotMin[row] = slot;
+    }
+    const source = this.source[row]!;
+    this.used[row]! -= at - from;
+    this.usedBlocks[source]! -= at - from;
+    if (!isUsable) return at;
+    this.freeBlocks[source]! += at - from;
     if (this.used[row] === 0) this.emptyRows[source]!++;
     this.#link(row);
+    return at;
   }
 
   /** Walks every invariant of the table. */
@@ -226,27 +230,48 @@ export class SliceTable {
   }
 
   #checkLists(source: number): void {
-    let listed = 0;
-    for (let free = 0; free <= this.blocksPerSlice; free++) {
-      let row = this.#head[source * (this.blocksPerSlice + 1) + free]!;
-      while (row !== NONE) {
-        const has = this.blocksPerSlice - this.used[row]!;
-        const isFound = free === 0 || free >= this.#freeListMin[source]!;
-        assert(isFound, () => `slice table: list ${free} of source ${source} is forgotten`);
-        assert(has === free, () => `slice table: row ${row} with ${has} free in list ${free}`);
-        assert(this.state[row] === RowState.Usable, () => `slice table: row ${row} listed`);
-        const next = this.#next[row]!;
-        const isBack = next === NONE || this.#previous[next] === row;
-        assert(isBack, () => `slice table: row ${next} looks back wrongly`);
-        listed++;
-        row = next;
-      }
-    }
+    const listed = this.#lists.check(source, (row) => {
+      assert(this.state[row] === RowState.Usable, () => `slice table: row ${row} listed`);
+      return this.blocksPerSlice - this.used[row]!;
+    });
     let usable = 0;
     for (let row = 0; row < this.source.length; row++) {
       if (this.source[row] === source && this.state[row] === RowState.Usable) usable++;
     }
     assert(listed === usable, () => `slice table: ${listed} of ${usable} usable rows listed`);
+  }
+
+  #beginTake(row: number, count: number): void {
+    const isUsable = this.state[row] === RowState.Usable;
+    assert(isUsable, () => `slice table: take from row ${row} not usable`);
+    const room = this.blocksPerSlice - this.used[row]!;
+    assert(count > 0 && count <= room, () => `slice table: row ${row} is full`);
+    this.#unlink(row);
+  }
+
+  /** Takes the lowest free slot of a row that has one. */
+  #occupy(row: number, owner: number, index: number): number {
+    const first = row * this.blocksPerSlice;
+    let handle = first + this.#freeSlotMin[row]!;
+    while (this.slotOwner[handle] !== NONE) handle++;
+    this.#freeSlotMin[row] = handle + 1 - first;
+    this.slotOwner[handle] = owner;
+    this.slotIndex[handle] = index;
+    return handle;
+  }
+
+  #endTake(row: number, count: number): void {
+    const source = this.source[row]!;
+    if (this.used[row] === 0) this.emptyRows[source]!--;
+    this.used[row]! += count;
+    this.usedBlocks[source]! += count;
+    this.freeBlocks[source]! -= count;
+    this.#link(row);
+  }
+
+  #assertTaken(handle: number): void {
+    const isTaken = (this.slotOwner[handle] ?? NONE) !== NONE;
+    assert(isTaken, () => `slice table: double free of block ${handle}`);
   }
 
   #makeUsable(row: number): void {
@@ -265,32 +290,11 @@ export class SliceTable {
     if (this.used[row] === 0) this.emptyRows[source]!--;
   }
 
-  #listOf(row: number): number {
-    const free = this.blocksPerSlice - this.used[row]!;
-    return this.source[row]! * (this.blocksPerSlice + 1) + free;
-  }
-
   #link(row: number): void {
-    const free = this.blocksPerSlice - this.used[row]!;
-    const source = this.source[row]!;
-    if (free > 0 && free < this.#freeListMin[source]!) this.#freeListMin[source] = free;
-    const list = this.#listOf(row);
-    const before = this.#isFirstFreedFirst ? this.#tail[list]! : NONE;
-    const after = this.#isFirstFreedFirst ? NONE : this.#head[list]!;
-    this.#previous[row] = before;
-    this.#next[row] = after;
-    if (before === NONE) this.#head[list] = row;
-    else this.#next[before] = row;
-    if (after === NONE) this.#tail[list] = row;
-    else this.#previous[after] = row;
+    this.#lists.link(row, this.source[row]!, this.blocksPerSlice - this.used[row]!);
   }
 
   #unlink(row: number): void {
-    const next = this.#next[row]!;
-    const previous = this.#previous[row]!;
-    if (previous === NONE) this.#head[this.#listOf(row)] = next;
-    else this.#next[previous] = next;
-    if (next === NONE) this.#tail[this.#listOf(row)] = previous;
-    else this.#previous[next] = previous;
+    this.#lists.unlink(row, this.source[row]!, this.blocksPerSlice - this.used[row]!);
   }
 }

@@ -13,6 +13,8 @@ import type { PoolEvent } from "./commands.ts";
 export class Mailboxes {
   readonly #queues: PoolEvent[][];
   readonly #heads: Int32Array; // (engines) index of the next event in its queue
+  /** Engines with unread events. */
+  #readerCount = 0;
 
   constructor(engineCount: number) {
     this.#queues = Array.from({ length: engineCount }, () => []);
@@ -20,7 +22,7 @@ export class Mailboxes {
   }
 
   post(engine: EngineId, event: PoolEvent): void {
-    this.#queues[engine]!.push(event);
+    if (this.#queues[engine]!.push(event) === 1) this.#readerCount++;
   }
 
   /** @returns the oldest unread event, or `null` when there is none. */
@@ -30,8 +32,7 @@ export class Mailboxes {
     if (head === queue.length) return null;
     const event = queue[head]!;
     if (head + 1 === queue.length) {
-      queue.length = 0;
-      this.#heads[engine] = 0;
+      this.clear(engine);
     } else {
       this.#heads[engine] = head + 1;
     }
@@ -42,13 +43,22 @@ export class Mailboxes {
     return this.#queues[engine]!.length > 0;
   }
 
-  /** Forgets what an engine that is gone will never read. */
+  /** Whether anybody has. */
+  get hasAny(): boolean {
+    return this.#readerCount > 0;
+  }
+
+  /** Forgets what an engine has read, or will never read because it is gone. */
   clear(engine: EngineId): void {
+    if (this.#queues[engine]!.length > 0) this.#readerCount--;
     this.#queues[engine]!.length = 0;
     this.#heads[engine] = 0;
   }
 
   check(): void {
+    const readers = this.#queues.filter((queue) => queue.length > 0).length;
+    const kept = this.#readerCount;
+    assert(readers === kept, () => `mailboxes: ${readers} engines have events, kept ${kept}`);
     this.#queues.forEach((queue, engine) => {
       const head = this.#heads[engine]!;
       const isSound = head < queue.length || (head === 0 && queue.length === 0);

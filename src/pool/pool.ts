@@ -109,6 +109,11 @@ export class Pool {
     return this.#state.mailboxes.hasEvents(engine);
   }
 
+  /** Whether any engine has. */
+  get hasMail(): boolean {
+    return this.#state.mailboxes.hasAny;
+  }
+
   ownerOf(slice: SliceId): EngineId {
     return this.#state.ledger.ownerOf(slice);
   }

@@ -34,20 +34,33 @@ export class Claims {
 
   /** Adds up anew. */
   survey(): void {
-    const { order, count } = this.#sequences;
     this.clear();
-    for (let index = 0; index < count; index++) this.add(order[index]!);
+    this.#add(0);
   }
 
-  /** Counts one more sequence, with the blocks it has by now. */
-  add(row: number): void {
-    const { promptTokens, generatedTokens } = this.#sequences;
-    const generated = generatedTokens[row]!;
-    const blocks = this.#kv.blockCount(row);
-    this.usedBlocks += blocks;
-    const needed = this.blocksFor(promptTokens[row]! + generated + 1);
-    this.claimedBlocks += Math.max(0, needed - blocks);
-    this.growthBlocks += this.#growthOf(generated);
+  /** Counts the sequence admitted last too, with the blocks it has by now. */
+  addYoungest(): void {
+    this.#add(this.#sequences.count - 1);
+  }
+
+  /** Counts those from an index of the order on. Sums stay in registers: this is walked a token. */
+  #add(from: number): void {
+    const { order, count, promptTokens, generatedTokens } = this.#sequences;
+    const kv = this.#kv;
+    const { blockTokens } = kv.layout;
+    let { usedBlocks, claimedBlocks, growthBlocks } = this;
+    for (let index = from; index < count; index++) {
+      const row = order[index]!;
+      const generated = generatedTokens[row]!;
+      const blocks = kv.blockCount(row);
+      usedBlocks += blocks;
+      const missing = promptTokens[row]! + generated + 1 - blocks * blockTokens;
+      if (missing > 0) claimedBlocks += Math.ceil(missing / blockTokens);
+      growthBlocks += this.#growthOf(generated);
+    }
+    this.usedBlocks = usedBlocks;
+    this.claimedBlocks = claimedBlocks;
+    this.growthBlocks = growthBlocks;
   }
 
   clear(): void {

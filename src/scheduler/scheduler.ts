@@ -257,7 +257,7 @@ export class Scheduler {
     if (this.#options.remembersFreed === true) this.#restore(row, request);
     this.#events.admitted(request, row);
     const added = this.#fill.addChunk(row, budget, nowNs);
-    this.claims.add(row);
+    this.claims.addYoungest();
     return added;
   }
 

@@ -16,6 +16,8 @@ import type { StepsAhead } from "./steps-ahead.ts";
 export class StepFill {
   /** Whether somebody was left out for want of memory; cleared by whoever decides a step. */
   isMemoryShort = false;
+  /** Whether the walk over the decodes met a prompt in work. */
+  #hasPrompts = false;
   readonly #sequences: Sequences;
   readonly #kv: KvCache;
   readonly #memory: MemoryPort;
@@ -40,25 +42,36 @@ export class StepFill {
   /** @returns the budget of query tokens that is left. */
   addDecodes(budget: number, nowNs: number): number {
     const sequences = this.#sequences;
+    const { order } = sequences;
+    const { upcoming } = this.#steps;
     let left = budget;
+    this.#hasPrompts = false;
     for (let index = 0; index < sequences.count && left > 0; index++) {
-      const row = sequences.order[index]!;
-      if (!this.#kv.isActive(row) || sequences.pendingTokens(row) !== 1) continue;
+      const row = order[index]!;
+      const pending = sequences.pendingTokens(row);
+      if (pending !== 1) {
+        if (pending > 1) this.#hasPrompts = true;
+        continue;
+      }
+      if (!this.#kv.isActive(row)) continue;
       const computed = sequences.scheduledTokens(row);
       if (!this.#extendOrYield(row, computed + 1, nowNs)) continue;
-      this.#steps.upcoming.add(row, 1, computed, true);
+      upcoming.add(row, 1, computed, true);
       left--;
     }
     return left;
   }
 
   /**
+   * To be called after the decodes of the same step.
+   *
    * @param isYielding the youngest gives way to prompts in work too, be it the prompt itself
    * (vLLM's rule); else a prompt takes what is free.
    * @returns the budget of query tokens that is left.
    */
   addPrompts(budget: number, nowNs: number, isYielding: boolean): number {
     const sequences = this.#sequences;
+    if (!this.#hasPrompts) return budget;
     let left = budget;
     for (let index = 0; index < sequences.count && left > 0; index++) {
       const row = sequences.order[index]!;

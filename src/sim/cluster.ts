@@ -14,6 +14,7 @@ import { assert, engineId } from "../base/index.ts";
 import type { Engine } from "../engine/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { RequestTable } from "../workload/index.ts";
+import { DueTimes } from "./due-times.ts";
 import type { Recorder } from "./recorder.ts";
 import type { ServerLoad } from "./server-load.ts";
 
@@ -34,16 +35,17 @@ export class Cluster {
   readonly load: ServerLoad;
   nowNs = 0;
   events = 0;
-  readonly #dueNs: Float64Array;
+  readonly #due: DueTimes;
   readonly #nextRequest: Int32Array;
   readonly #isGone: Uint8Array;
+  #ticked = 0;
   #ticksAtOnce = 0;
 
   constructor(members: readonly ClusterMember[], pool: Pool, load: ServerLoad) {
     this.members = members;
     this.pool = pool;
     this.load = load;
-    this.#dueNs = new Float64Array(members.length).fill(Infinity);
+    this.#due = new DueTimes(members.length);
     this.#nextRequest = new Int32Array(members.length);
     this.#isGone = new Uint8Array(members.length);
     for (let index = 0; index < members.length; index++) this.#refreshDue(index);
@@ -55,16 +57,15 @@ export class Cluster {
     return open;
   }
 
+  /** Whether every request has ended. Costs a look at all engines only when one has none left. */
+  get hasEnded(): boolean {
+    return this.members[this.#ticked]!.recorder.open === 0 && this.openRequests === 0;
+  }
+
   /** Advances to the next due engine and ticks it. @returns false when all requests have ended. */
   step(): boolean {
-    let first = 0;
-    let dueNs = Infinity;
-    for (let index = 0; index < this.#dueNs.length; index++) {
-      if (this.#dueNs[index]! < dueNs) {
-        dueNs = this.#dueNs[index]!;
-        first = index;
-      }
-    }
+    const { first } = this.#due;
+    const dueNs = this.#due.at(first);
     if (dueNs === Infinity) {
       assert(this.openRequests === 0, () => `cluster: nothing is due, ${this.openRequests} open`);
       return false;
@@ -96,7 +97,7 @@ export class Cluster {
     for (let request = 0; request < requests.count; request++) {
       if (recorder.isOpen[request] === 1) recorder.failed(request, "engine-lost", this.nowNs);
     }
-    this.#dueNs[index] = Infinity;
+    this.#due.set(index, Infinity);
     this.load.forget(gpu);
     this.pool.apply({ type: "RemoveEngine", engine: engineId(index) }, this.nowNs);
     this.#deliverMail();
@@ -104,6 +105,7 @@ export class Cluster {
 
   check(): void {
     this.pool.check();
+    this.#due.check();
     for (let index = 0; index < this.members.length; index++) {
       if (this.#isGone[index] === 0) this.members[index]!.engine.check();
     }
@@ -126,6 +128,7 @@ export class Cluster {
     }
     this.#nextRequest[index] = next;
     engine.tick(this.nowNs);
+    this.#ticked = index;
     this.#refreshDue(index);
     this.#deliverMail();
     this.#gauge(index, recorder);
@@ -141,9 +144,10 @@ export class Cluster {
 
   /** Whoever has events is due now; what changed for others is gauged when they read it. */
   #deliverMail(): void {
+    if (!this.pool.hasMail) return;
     for (let index = 0; index < this.members.length; index++) {
       if (this.#isGone[index] === 1 || !this.pool.hasEvents(engineId(index))) continue;
-      this.#dueNs[index] = this.nowNs;
+      this.#due.set(index, this.nowNs);
     }
   }
 
@@ -152,6 +156,6 @@ export class Cluster {
     const next = this.#nextRequest[index]!;
     const arrivalNs = next < requests.count ? requests.arrivalNs[next]! : Infinity;
     const dueNs = Math.min(engine.nextDueNs(), arrivalNs);
-    this.#dueNs[index] = Math.max(dueNs, this.nowNs);
+    this.#due.set(index, Math.max(dueNs, this.nowNs));
   }
 }

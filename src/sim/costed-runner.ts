@@ -116,7 +116,7 @@ export class CostedRunner implements StepRunner {
     timing.unlentNs = Math.round(compute.hostNs + layersNs + compute.headNs);
     timing.waitNs = 0;
     timing.linkBusyNs = 0;
-    timing.readBytes.fill(0);
+    if (this.#input !== null) timing.readBytes.fill(0);
     timing.hits = 0;
     timing.lates = 0;
     timing.misses = 0;

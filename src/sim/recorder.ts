@@ -63,6 +63,10 @@ export class Recorder implements EngineSink {
   runningNs = 0;
   readonly #digest: Digest;
   readonly #engine: number;
+  /** When the last token came, and 1 for each window that this is in: a step's tokens share it. */
+  #tokenNs = NaN;
+  #inWindow = 0;
+  #inTotalWindow = 0;
   #gapNs = new Float64Array(1024);
   #gapWeight = new Float64Array(1024);
   #gapCount = 0;
@@ -81,10 +85,9 @@ export class Recorder implements EngineSink {
 
   token(request: number, isFirst: boolean, gapNs: number, nowNs: number): boolean {
     this.tokens++;
-    if (nowNs >= this.window.startNs && nowNs < this.window.endNs) this.tokensInWindow++;
-    if (nowNs >= this.totalWindow.startNs && nowNs < this.totalWindow.endNs) {
-      this.tokensInTotalWindow++;
-    }
+    if (nowNs !== this.#tokenNs) this.#lookWhere(nowNs);
+    this.tokensInWindow += this.#inWindow;
+    this.tokensInTotalWindow += this.#inTotalWindow;
     if (isFirst) this.firstTokenNs[request] = nowNs;
     else this.#addGap(gapNs);
     return false;
@@ -125,6 +128,13 @@ export class Recorder implements EngineSink {
       gapNs: this.#gapNs.subarray(0, this.#gapCount),
       weight: this.#gapWeight.subarray(0, this.#gapCount),
     };
+  }
+
+  #lookWhere(nowNs: number): void {
+    const { window, totalWindow } = this;
+    this.#tokenNs = nowNs;
+    this.#inWindow = nowNs >= window.startNs && nowNs < window.endNs ? 1 : 0;
+    this.#inTotalWindow = nowNs >= totalWindow.startNs && nowNs < totalWindow.endNs ? 1 : 0;
   }
 
   #close(request: number): void {

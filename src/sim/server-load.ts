@@ -28,6 +28,8 @@ export class ServerLoad {
   /** (gpus x gpus) bytes/s of copies, paced ones and those exempt from pacing. */
   readonly #pacedCopies: Float64Array;
   readonly #exemptCopies: Float64Array;
+  /** (gpus) the slowdown as last worked out; NaN when what it follows from has changed. */
+  readonly #slowdown: Float64Array;
   /** (gpus x gpus) bytes and busy time of each path, for the record. */
   readonly pathBytes: Float64Array;
   readonly pathBusyNs: Float64Array;
@@ -40,13 +42,17 @@ export class ServerLoad {
     this.#rate = new Float64Array(this.#gpuCount * this.#gpuCount);
     this.#pacedCopies = new Float64Array(this.#gpuCount * this.#gpuCount);
     this.#exemptCopies = new Float64Array(this.#gpuCount * this.#gpuCount);
+    this.#slowdown = new Float64Array(this.#gpuCount).fill(NaN);
     this.pathBytes = new Float64Array(this.#gpuCount * this.#gpuCount);
     this.pathBusyNs = new Float64Array(this.#gpuCount * this.#gpuCount);
   }
 
   /** `reader` reads `lender`'s memory at this rate until told otherwise. */
   setRate(lender: number, reader: number, bytesPerSecond: number): void {
-    this.#rate[lender * this.#gpuCount + reader] = bytesPerSecond;
+    const index = lender * this.#gpuCount + reader;
+    if (this.#rate[index] === bytesPerSecond) return;
+    this.#rate[index] = bytesPerSecond;
+    this.#slowdown[lender] = NaN;
   }
 
   /** Copies add to the load when they begin and take it off when they end. */
@@ -54,6 +60,7 @@ export class ServerLoad {
     const copies = isExempt ? this.#exemptCopies : this.#pacedCopies;
     const index = gpu * this.#gpuCount + mover;
     copies[index] = Math.max(0, copies[index]! + bytesPerSecond);
+    this.#slowdown[gpu] = NaN;
   }
 
   /** A GPU whose process has ended reads and copies nothing any more. */
@@ -62,6 +69,7 @@ export class ServerLoad {
       for (const rates of [this.#rate, this.#pacedCopies, this.#exemptCopies]) {
         rates[gpu * this.#gpuCount + reader] = 0;
       }
+      this.#slowdown[gpu] = NaN;
     }
   }
 
@@ -86,6 +94,14 @@ export class ServerLoad {
    * share counts; copies that the lender asked for itself come on top.
    */
   slowdown(gpu: number): number {
+    const known = this.#slowdown[gpu]!;
+    if (!Number.isNaN(known)) return known;
+    const slowdown = this.#slowdownNow(gpu);
+    this.#slowdown[gpu] = slowdown;
+    return slowdown;
+  }
+
+  #slowdownNow(gpu: number): number {
     const { hbmBytesPerSecond, hbmPeakBytesPerSecond } = this.#topology.gpus[gpu]!;
     let paced = this.othersBytesPerSecond(gpu) + this.#copies(this.#pacedCopies, gpu);
     if (this.#lenderShare !== null) paced = Math.min(paced, this.#lenderShare * hbmBytesPerSecond);

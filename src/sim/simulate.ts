@@ -40,7 +40,7 @@ export function simulate(
     if (onProgress !== undefined && cluster.events % PROGRESS_EVENTS === 0) {
       onProgress(1 - cluster.openRequests / total);
     }
-    if (cluster.openRequests === 0) break;
+    if (cluster.hasEnded) break;
   }
   const engines = cluster.members.map((member, index) =>
     engineRecord(scenario, system, member, sizes[index]!, engineId(index)),

@@ -76,13 +76,24 @@ function walk(real: SliceTable, source: number): number[] {
   return rows;
 }
 
-type Act = "admit" | "close" | "reopen" | "drop" | "reserve" | "release" | "take" | "free";
+type Act =
+  | "admit"
+  | "close"
+  | "reopen"
+  | "drop"
+  | "reserve"
+  | "release"
+  | "take"
+  | "take-run"
+  | "free"
+  | "free-run";
 
 /** One act on one row: a misuse must be an assertion that leaves everything as it was. */
 class Step implements fc.Command<Model, SliceTable> {
   readonly act: Act;
   readonly row: number;
   readonly slot: number;
+  readonly #handles = new Int32Array(SOURCES.length + BLOCKS_PER_SLICE);
   constructor(act: Act, row: number, slot: number) {
     this.act = act;
     this.row = row;
@@ -98,7 +109,7 @@ class Step implements fc.Command<Model, SliceTable> {
       model.ever.add(this.act);
       this.#apply(model, real);
     } else {
-      expect(() => this.#call(real)).toThrow("slice table");
+      expect(() => this.#call(model, real)).toThrow("slice table");
     }
     model.compare(real);
   }
@@ -118,16 +129,20 @@ class Step implements fc.Command<Model, SliceTable> {
       case "release":
         return state === RowState.Ring;
       case "take":
+      case "take-run":
         return state === RowState.Usable && slots.size < BLOCKS_PER_SLICE;
       case "free":
+      case "free-run":
         return slots.has(this.slot);
     }
   }
 
   #apply(model: Model, real: SliceTable): void {
     const row = model.row(this.row);
-    const result = this.#call(real);
+    const result = this.#call(model, real);
     if (this.act === "free") row.slots.delete(this.slot);
+    else if (this.act === "free-run") this.#freed(row, result);
+    else if (this.act === "take-run") this.#taken(row, result);
     else if (this.act === "take") {
       expect(Math.floor(result / BLOCKS_PER_SLICE)).toBe(this.row);
       const slot = result % BLOCKS_PER_SLICE;
@@ -139,7 +154,29 @@ class Step implements fc.Command<Model, SliceTable> {
     else row.state = RowState.Usable;
   }
 
-  #call(real: SliceTable): number {
+  /** The run has every taken slot from this one on; the entry after it lies in another row. */
+  #freed(row: Row, stoppedBefore: number): void {
+    const slots = this.#takenFrom(row);
+    expect(stoppedBefore).toBe(slots.length);
+    for (const slot of slots) row.slots.delete(slot);
+  }
+
+  #takenFrom(row: Row): number[] {
+    return [...row.slots.keys()].sort().filter((slot) => slot >= this.slot);
+  }
+
+  /** As many as were asked for, or as there is room for, lowest slots first. */
+  #taken(row: Row, count: number): void {
+    expect(count).toBe(Math.min(this.slot + 1, BLOCKS_PER_SLICE - row.slots.size));
+    for (let at = 0; at < count; at++) {
+      let slot = 0;
+      while (row.slots.has(slot)) slot++;
+      row.slots.set(slot, `${this.slot}.${this.row + at}`);
+      expect(this.#handles[this.row + at]).toBe(this.row * BLOCKS_PER_SLICE + slot);
+    }
+  }
+
+  #call(model: Model, real: SliceTable): number {
     const { row, slot } = this;
     switch (this.act) {
       case "admit":
@@ -156,6 +193,15 @@ class Step implements fc.Command<Model, SliceTable> {
         return real.releaseFromRing(row) ?? 0;
       case "take":
         return real.take(row, slot, row);
+      case "take-run":
+        return real.takeRun(row, slot, row, slot + 1, this.#handles);
+      case "free-run": {
+        const other = (row + 1) % SOURCES.length;
+        const taken = this.#takenFrom(model.row(row)).map((at) => row * BLOCKS_PER_SLICE + at);
+        const run = taken.length > 0 ? taken : [row * BLOCKS_PER_SLICE + slot];
+        const handles = Int32Array.of(...run, other * BLOCKS_PER_SLICE);
+        return real.freeRun(handles, 0, handles.length);
+      }
       case "free":
         return real.free(row * BLOCKS_PER_SLICE + slot) ?? 0;
     }
@@ -174,7 +220,7 @@ const row = fc.nat(SOURCES.length - 1);
 const slot = fc.nat(BLOCKS_PER_SLICE - 1);
 const act = fc.oneof(
   { weight: 5, arbitrary: fc.constant("take" as const) },
-  { weight: 4, arbitrary: fc.constantFrom("admit" as const, "free" as const) },
+  { weight: 4, arbitrary: fc.constantFrom<Act>("admit", "free", "take-run", "free-run") },
   {
     weight: 3,
     arbitrary: fc.constantFrom<Act>("close", "reopen", "drop", "reserve", "release"),
@@ -193,7 +239,8 @@ it("does what a map of rows does, whatever the commands", () => {
     { numRuns: 25, seed: 4 },
   );
   expect([...ever].sort()).toEqual([
-    "admit", "close", "drop", "free", "release", "reopen", "reserve", "take",
+    "admit", "close", "drop", "free", "free-run", "release", "reopen", "reserve", "take",
+    "take-run",
   ]);
 });
 
