@@ -7,6 +7,7 @@
  * Invariant: whatever happens, the place and the generations are given back exactly once.
  */
 
+import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import type { WholeChoice } from "./chat-answer.ts";
 import type { ChoiceSet } from "./choice-set.ts";
@@ -41,6 +42,9 @@ export async function answerRequest(
   }
   const { id, choices, engine } = answering;
   const { signal } = c.req.raw;
+  const disconnect = (): void => {
+    (c.env as Partial<HttpBindings>).outgoing?.destroy();
+  };
   const close = (): void => {
     signal.removeEventListener("abort", close);
     server.desk.close(id);
@@ -53,12 +57,14 @@ export async function answerRequest(
     try {
       return c.json(answering.whole(await readWhole(choices)), 200, headers);
     } finally {
+      // Nobody waits for the answer; writing one would keep half a connection open.
+      if (signal.aborted) disconnect();
       close();
     }
   }
   const events = answering.events();
   const report = (error: unknown): void => server.log.error({ err: error, id }, "failed");
-  const body = eventStream({ events, close, report }, server.limits.stallMs);
+  const body = eventStream({ events, close, disconnect, report }, server.limits.stallMs);
   return c.body(body, 200, {
     ...headers,
     "content-type": "text/event-stream; charset=utf-8",

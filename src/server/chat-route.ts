@@ -6,6 +6,7 @@
  */
 
 import type { Context } from "hono";
+import type { PromptMessage } from "../model/index.ts";
 import { badRequest, unknownModel } from "./api-error.ts";
 import {
   chatAnswer,
@@ -20,7 +21,6 @@ import type { ChoiceSet } from "./choice-set.ts";
 import { planGenerations, stopsOf } from "./generation-plan.ts";
 import { answerRequest, type Answering } from "./answer-request.ts";
 import { readBody } from "./request-body.ts";
-import type { ChatMessage } from "./served-engine.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** @throws ApiError for whatever is wrong before the first byte. */
@@ -82,7 +82,7 @@ async function* events(
 }
 
 /** Parts are put together as they stand; a developer's message is what a system's was before. */
-function messageOf({ role, content }: ChatRequest["messages"][number]): ChatMessage {
+function messageOf({ role, content }: ChatRequest["messages"][number]): PromptMessage {
   const text = typeof content === "string" ? content : content.map((part) => part.text).join("");
   return { role: role === "developer" ? "system" : role, content: text };
 }

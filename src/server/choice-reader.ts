@@ -9,11 +9,11 @@
  * generation that is no longer read is aborted.
  */
 
+import { TextStream, type Tokenizer } from "../model/index.ts";
 import type { FinishReason, Generation } from "../serving/index.ts";
 import { badRequest, unavailable, type ApiError } from "./api-error.ts";
 import { LogprobQueue, type PlacedLogprob } from "./logprob-queue.ts";
 import type { ServedEngine } from "./served-engine.ts";
-import { TextStream } from "./text-stream.ts";
 
 /** Enough to catch up quickly, and a few kilobytes at most. */
 const PIECE_TOKENS_MAX = 64;
@@ -31,9 +31,11 @@ export interface ChoicePiece {
 export class ChoiceReader {
   readonly index: number;
   readonly #generation: Generation;
+  readonly #tokenizer: Tokenizer;
   readonly #text: TextStream;
   readonly #logprobs: LogprobQueue | null;
   readonly #stopIds: ReadonlySet<number>;
+  #previousId: number;
   #readCount = 0;
   #hasEnded = false;
   #hasMetStop = false;
@@ -49,7 +51,9 @@ export class ChoiceReader {
     this.index = index;
     this.#generation = generation;
     this.#stopIds = new Set(stopIds);
-    this.#text = new TextStream(engine.tokenizer, stops, previousId);
+    this.#tokenizer = engine.tokenizer;
+    this.#text = new TextStream(stops);
+    this.#previousId = previousId;
     this.#logprobs = topLogprobs === null ? null : new LogprobQueue(engine.tokenizer, previousId);
   }
 
@@ -90,7 +94,8 @@ export class ChoiceReader {
       const id = this.#generation.tokenAt(index);
       // The token that ends a generation is no text, whatever its bytes would be.
       if (this.#stopIds.has(id)) continue;
-      text += this.#text.push(id);
+      text += this.#text.push(this.#tokenizer.bytesOf(id, this.#previousId));
+      this.#previousId = id;
       const logprob = this.#generation.logprobAt(index);
       if (logprob !== null) this.#logprobs?.push(logprob);
     }

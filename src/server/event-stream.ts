@@ -17,6 +17,8 @@ export interface EventSource {
   readonly events: AsyncGenerator<object>;
   /** The client has gone, or everything was sent. Called once. */
   readonly close: () => void;
+  /** Ends the connection under the answer. */
+  readonly disconnect: () => void;
   /** Called with what was thrown and is no ApiError. */
   readonly report: (error: unknown) => void;
 }
@@ -48,8 +50,8 @@ export function eventStream(source: EventSource, stallMs: number): ReadableStrea
           return;
         }
         stalled = setTimeout(() => {
-          controller.error(new Error("the client does not read"));
           close();
+          source.disconnect();
         }, stallMs);
         stalled.unref();
       },

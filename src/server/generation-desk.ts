@@ -32,7 +32,6 @@ export class GenerationDesk {
   readonly #open = new Map<string, OpenRequest>();
   #requestCount = 0;
   #isClosing = false;
-  #idleWaiters: (() => void)[] = [];
 
   constructor(directory: EngineDirectory, metrics: ServerMetrics, requestsMax: number) {
     this.directory = directory;
@@ -51,13 +50,6 @@ export class GenerationDesk {
   /** From now on every request is refused; those that run go on. */
   beginClosing(): void {
     this.#isClosing = true;
-  }
-
-  /** Resolves once no request holds a place. */
-  async whenIdle(): Promise<void> {
-    while (this.#requestCount > 0) {
-      await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
-    }
   }
 
   /** Ends every generation, as if all clients had gone. */
@@ -83,7 +75,6 @@ export class GenerationDesk {
       isInside = false;
       this.#requestCount--;
       assert(this.#requestCount >= 0, () => `${this.#requestCount} requests are open`);
-      if (this.#requestCount === 0) for (const waiter of this.#idleWaiters.splice(0)) waiter();
     };
   }
 
@@ -114,6 +105,11 @@ export class GenerationDesk {
   close(id: string): void {
     this.#open.get(id)?.choices.abort();
     this.#open.delete(id);
+  }
+
+  /** Ids of the requests that are being answered, oldest first. */
+  openIds(): string[] {
+    return [...this.#open.keys()];
   }
 
   /** @returns the request that `id` names while it is being answered. */

@@ -10,7 +10,7 @@
  */
 
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { EmaError } from "../base/index.ts";
 import { application } from "./application.ts";
@@ -21,16 +21,23 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
 const CONNECTIONS_MAX = 1024;
+/** What an answer that is complete may still take to leave its socket. */
+const FLUSH_MS = 1000;
 
 /** A server that has begun to listen. */
 export class HttpServer {
   readonly #server: Server;
   readonly #context: ServerContext;
+  readonly #sockets = new Set<Socket>();
   #closing: Promise<void> | null = null;
 
   private constructor(server: Server, context: ServerContext) {
     this.#server = server;
     this.#context = context;
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
   }
 
   /**
@@ -40,10 +47,14 @@ export class HttpServer {
   static async listen(context: ServerContext, host: string, port: number): Promise<HttpServer> {
     const { fetch } = application(context);
     const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
-    const server = createServer(
-      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
-      (incoming, outgoing) => void listener(incoming, outgoing),
-    );
+    const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+    const server = createServer(timeouts, (incoming, outgoing) => {
+      // A connection becomes idle behind its answer; while draining, that is its end.
+      outgoing.once("close", () => {
+        if (context.desk.isClosing) setImmediate(() => server.closeIdleConnections());
+      });
+      void listener(incoming, outgoing);
+    });
     server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
     server.maxConnections = CONNECTIONS_MAX;
     await new Promise<void>((resolve, reject) => {
@@ -70,18 +81,20 @@ export class HttpServer {
     desk.beginClosing();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
-    const grace = setTimeout(() => desk.abortAll(), graceMs);
-    await desk.whenIdle();
-    clearTimeout(grace);
-    // Answers lie in their sockets; a client that does not read them is not waited for.
-    const flush = setTimeout(() => this.#server.closeAllConnections(), FLUSH_MS);
-    this.#server.closeIdleConnections();
+    // Clients open connections ahead of need; Node counts those that said nothing yet as busy.
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
+    const endAll = () => this.#server.closeAllConnections();
+    let flush: NodeJS.Timeout | undefined;
+    const grace = setTimeout(() => {
+      desk.abortAll();
+      // Answers are complete now; a client that does not read its own is not waited for.
+      flush = setTimeout(endAll, FLUSH_MS);
+    }, graceMs);
     await closed;
+    clearTimeout(grace);
     clearTimeout(flush);
   }
 }
-
-const FLUSH_MS = 1000;
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): EmaError {
   const reasons: Record<string, string> = {

@@ -2,13 +2,7 @@
 
 export { isLoopback } from "./access-checks.ts";
 export { HttpServer } from "./http-server.ts";
-export type {
-  ChatMessage,
-  ChatRole,
-  ChatTemplate,
-  KvPlace,
-  ServedEngine,
-} from "./served-engine.ts";
+export type { KvPlace, Prompter, ServedEngine } from "./served-engine.ts";
 export {
   SERVER_LIMITS,
   serverContext,

@@ -9,10 +9,11 @@
  * chat template does with such text in a message is the template's matter.
  */
 
-import type { Tokenizer } from "../model/index.ts";
+import { EmaError } from "../base/index.ts";
+import type { PromptMessage, Tokenizer } from "../model/index.ts";
 import { badRequest } from "./api-error.ts";
 import type { CompletionRequest } from "./completion-schema.ts";
-import type { ChatMessage, ServedEngine } from "./served-engine.ts";
+import type { ServedEngine } from "./served-engine.ts";
 
 /** A special token adds no bytes and is written in a text of up to so many. */
 const SPECIAL_TEXT_BYTES_MAX = 64;
@@ -36,8 +37,8 @@ export class PromptEncoder {
     );
   }
 
-  /** @throws ApiError 400 for a conversation beyond the context, or a model without conversations. */
-  chat(messages: readonly ChatMessage[], engine: ServedEngine): Int32Array {
+  /** @throws ApiError 400 for what the context does not hold or the model's template refuses. */
+  chat(messages: readonly PromptMessage[], engine: ServedEngine): Int32Array {
     if (engine.chat === null) {
       const message = `The model '${engine.modelName}' has no chat template; use /v1/completions`;
       throw badRequest(message, "model", "no_chat_template");
@@ -45,7 +46,12 @@ export class PromptEncoder {
     let bytes = 0;
     for (const { content } of messages) bytes += Buffer.byteLength(content);
     this.#checkBytes(bytes, "messages", engine);
-    return engine.chat.promptIds(messages);
+    try {
+      return engine.chat.promptIds(messages);
+    } catch (error) {
+      if (!(error instanceof EmaError)) throw error;
+      throw badRequest(error.message, "messages", "invalid_value");
+    }
   }
 
   #text(text: string, engine: ServedEngine): EncodedPrompt {
@@ -62,7 +68,8 @@ export class PromptEncoder {
   #ids(prompt: readonly number[], { tokenizer }: ServedEngine): EncodedPrompt {
     const bad = prompt.find((id) => id >= tokenizer.vocabSize);
     if (bad !== undefined) {
-      const message = `'prompt' has the token id ${bad}; the model has ${tokenizer.vocabSize} tokens`;
+      const { vocabSize } = tokenizer;
+      const message = `'prompt' has the token id ${bad}; the model has ${vocabSize} tokens`;
       throw badRequest(message, "prompt", "invalid_value");
     }
     const ids = Int32Array.from(prompt);

@@ -45,10 +45,11 @@ async function readText(request: HonoRequest, bytesMax: number): Promise<string>
     if (Number(announced) > bytesMax) throw tooLarge(bytesMax);
     return await request.text();
   }
-  const reader = request.raw.body?.getReader();
+  const reader = request.raw.body?.getReader() ?? null;
+  if (reader === null) return "";
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  while (reader !== undefined) {
+  for (;;) {
     const { value, done } = await reader.read();
     if (done) break;
     bytes += value.length;

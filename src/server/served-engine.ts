@@ -6,20 +6,16 @@
  * directory.
  */
 
-import type { Tokenizer } from "../model/index.ts";
+import type { PromptMessage, Tokenizer } from "../model/index.ts";
 import type { Generation, ServedModel } from "../serving/index.ts";
 
-export type ChatRole = "system" | "user" | "assistant";
-
-export interface ChatMessage {
-  readonly role: ChatRole;
-  readonly content: string;
-}
-
 /** Turns a conversation into the prompt that its model was trained on. */
-export interface ChatTemplate {
-  /** @returns ids that end where the assistant begins to speak. */
-  promptIds(messages: readonly ChatMessage[]): Int32Array;
+export interface Prompter {
+  /**
+   * @returns ids that end where the assistant begins to speak.
+   * @throws EmaError E_CHAT when the model's template refuses the messages.
+   */
+  promptIds(messages: readonly PromptMessage[]): Int32Array;
 }
 
 /** Where KV of one generation lies: so many bytes on one place. */
@@ -38,7 +34,7 @@ export interface ServedEngine {
   readonly model: ServedModel;
   readonly tokenizer: Tokenizer;
   /** null: the model knows no conversations, and /v1/chat/completions refuses it. */
-  readonly chat: ChatTemplate | null;
+  readonly chat: Prompter | null;
   /** @returns where the KV of a generation lies now; empty once it has none. */
   readonly kvPlaces: (generation: Generation) => readonly KvPlace[];
 }

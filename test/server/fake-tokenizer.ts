@@ -22,6 +22,8 @@ const FRAGMENTS = [
 
 export class FakeTokenizer implements Tokenizer {
   readonly #tokens: readonly Uint8Array[];
+  /** By their first byte, the longest first. */
+  readonly #byFirstByte: readonly (readonly number[])[];
   readonly beginId = BEGIN_ID;
   readonly endIds = [END_ID];
 
@@ -29,7 +31,14 @@ export class FakeTokenizer implements Tokenizer {
     const bytes = Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte));
     const none = new Uint8Array(0);
     const texts = TEXTS.map((text) => new TextEncoder().encode(text));
-    this.#tokens = [...bytes, none, none, ...texts, ...FRAGMENTS.map((f) => Uint8Array.from(f))];
+    const tokens = [...bytes, none, none, ...texts, ...FRAGMENTS.map((f) => Uint8Array.from(f))];
+    this.#tokens = tokens;
+    const ids = tokens.map((_, id) => id);
+    this.#byFirstByte = bytes.map((_, byte) =>
+      ids
+        .filter((id) => tokens[id]![0] === byte)
+        .sort((a, b) => tokens[b]!.length - tokens[a]!.length),
+    );
   }
 
   get vocabSize(): number {
@@ -58,11 +67,10 @@ export class FakeTokenizer implements Tokenizer {
   #cut(bytes: Uint8Array, choose: (fitting: readonly number[]) => number): Int32Array {
     const ids: number[] = [];
     for (let at = 0; at < bytes.length; at += this.#tokens[ids.at(-1)!]!.length) {
-      const fitting = this.#tokens
-        .map((token, id) => ({ token, id }))
-        .filter(({ token }) => token.length > 0 && token.every((b, i) => b === bytes[at + i]))
-        .sort((a, b) => b.token.length - a.token.length);
-      ids.push(choose(fitting.map(({ id }) => id)));
+      const fitting = this.#byFirstByte[bytes[at]!]!.filter((id) =>
+        this.#tokens[id]!.every((byte, i) => byte === bytes[at + i]),
+      );
+      ids.push(choose(fitting));
     }
     return Int32Array.from(ids);
   }

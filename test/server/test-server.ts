@@ -6,7 +6,7 @@ import {
   HttpServer,
   SERVER_LIMITS,
   serverContext,
-  type ChatTemplate,
+  type Prompter,
   type ServedEngine,
   type ServerContext,
   type ServerLimits,
@@ -34,7 +34,8 @@ export interface TestServerOptions {
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const models = (options.models ?? [{}]).map((model) => new FakeModel(model));
-  const engines = models.map((model, index) => engineOf(model, index, options.hasTemplate ?? true));
+  const hasTemplate = options.hasTemplate ?? true;
+  const engines = models.map((model, index) => engineOf(model, index, hasTemplate));
   const failures: string[] = [];
   let drawn = 0;
   const context = serverContext({
@@ -50,13 +51,14 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const server = await HttpServer.listen(context, "127.0.0.1", 0);
   const url = `http://127.0.0.1:${server.port}`;
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: options.apiKey ?? "unused", maxRetries: 0 });
+  const apiKey = options.apiKey ?? "unused";
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
   return { server, context, models, url, client, failures, close: () => server.close(0) };
 }
 
 function engineOf(model: FakeModel, index: number, hasTemplate: boolean): ServedEngine {
   const { tokenizer } = model;
-  const chat: ChatTemplate = {
+  const chat: Prompter = {
     promptIds: (messages) => {
       const text = messages.map(({ role, content }) => `${role}: ${content}\n`).join("");
       return Int32Array.from([BEGIN_ID, ...tokenizer.encode(`${text}assistant: `)]);
