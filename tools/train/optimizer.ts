@@ -28,6 +28,8 @@ export interface LearningPlan {
 const EPSILON = 1e-8;
 /** Of Muon's moving sum of gradients. */
 const MOMENTUM = 0.95;
+/** Of the rate, for the tensors that Muon leaves to AdamW. */
+const OUTER_PART = 0.5;
 
 /** The rate of a 0-based step: a line up, then half a cosine down. */
 export function learningRate(plan: LearningPlan, step: number): number {
@@ -85,12 +87,14 @@ export class Optimizer {
     const { parameters, gradients } = this.#network;
     const { beta1, beta2, decay } = this.#plan;
     const offset = 4 * place.offset;
+    const part = this.#plan.optimizer === "muon" ? OUTER_PART : 1;
+    const rate = part * learningRate(this.#plan, step);
     const correction1 = 1 / (1 - beta1 ** (step + 1));
     const correction2 = 1 / (1 - beta2 ** (step + 1));
     // prettier-ignore
     this.#bench.kernels.adamw(
       parameters + offset, gradients + offset, this.first + offset, this.second + offset,
-      place.count, learningRate(this.#plan, step), beta1, beta2, correction1, correction2,
+      place.count, rate, beta1, beta2, correction1, correction2,
       EPSILON, isMatrix(place) ? decay : 0,
     );
   }

@@ -71,7 +71,7 @@ export function makeDocument(prng: Prng): Turn[] {
   const turns: Turn[] = [];
   const system = systemText(prng);
   if (system !== null) turns.push({ role: "system", text: system });
-  const talks = 1 + prng.nextBelow(6);
+  const talks = chance(prng, 0.15) ? 8 + prng.nextBelow(12) : 1 + prng.nextBelow(6);
   for (let index = 0; index < talks; index++) {
     say(turns, pickTalk(prng)(prng));
     // Who offers a story must know what "yes" means.

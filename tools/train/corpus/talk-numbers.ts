@@ -40,7 +40,8 @@ export const sum: Talk = (prng) => {
 function oneSum(prng: Prng): Exchange {
   const isDigits = chance(prng, 0.5);
   const isMinus = chance(prng, 0.4);
-  const total = prng.nextBelow(LARGEST + 1);
+  // Small ones are asked more often, and are fewer to learn.
+  const total = prng.nextBelow(1 + (chance(prng, 0.7) ? 12 : LARGEST));
   const part = prng.nextBelow(total + 1);
   const rest = total - part;
   const [a, b, c] = isMinus ? [total, part, rest] : [part, rest, total];
