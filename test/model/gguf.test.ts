@@ -16,6 +16,7 @@ import {
   type PairValue,
   type WrittenTensor,
 } from "./gguf-writer.ts";
+import { byteLevelDescription } from "./handmade-tokenizers.ts";
 import { smallConfig } from "./small-models.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -155,6 +156,39 @@ it("its SentencePiece tokenizer merges by score and spells the rest in bytes", a
   expect(tokenizer.encode("</s>", true).length).toBe(5);
   expect(tokenizer.beginId).toBe(1);
   expect(tokenizer.endIds).toEqual([2]);
+});
+
+it("its byte-level tokenizer is the one that tokenizer.json would give", async () => {
+  const described = byteLevelDescription();
+  const model = described["model"] as { vocab: Record<string, number>; merges: string[] };
+  const byId = Object.entries(model.vocab).sort(([, a], [, b]) => a - b);
+  const tokens = [...byId.map(([text]) => text), "<|begin|>", "[tool]"];
+  const pairs = modelPairs();
+  pairs.set("tokenizer.ggml.model", { type: "string", value: "gpt2" });
+  pairs.set("tokenizer.ggml.pre", { type: "string", value: "gpt-2" });
+  pairs.set("tokenizer.ggml.tokens", { type: "strings", value: tokens });
+  const types = tokens.map((_, id) => (id === 260 ? 3 : id === 261 ? 4 : 1));
+  pairs.set("tokenizer.ggml.token_type", { type: "i32s", value: types });
+  pairs.set("tokenizer.ggml.merges", { type: "strings", value: model.merges });
+  pairs.set("tokenizer.ggml.bos_token_id", { type: "u32", value: 260 });
+  pairs.set("tokenizer.ggml.eos_token_id", { type: "u32", value: 260 });
+  pairs.set("tokenizer.ggml.add_bos_token", { type: "bool", value: true });
+  pairs.set("tokenizer.chat_template", { type: "string", value: "{{ bos_token }}hi" });
+  const written = ggufBytes(pairs, modelTensors("F32"));
+  const { tokenizer, chatTemplate, weights } = await loadBytes(written);
+  weights.close();
+  expect([tokenizer.beginId, ...tokenizer.endIds]).toEqual([260, 260]);
+  expect([...tokenizer.encode("the the", true)]).toEqual([257, 258]);
+  expect([...tokenizer.encode("don't", true)]).toEqual([...Buffer.from("don't")]);
+  expect([...tokenizer.encode("<|begin|>[tool]", false)]).toEqual([260, 261]);
+  expect([...tokenizer.encode("[tool]", true)]).toEqual([261]);
+  expect(tokenizer.decode(tokenizer.encode("naïve 好 🙂\n\n  x", true))).toBe("naïve 好 🙂\n\n  x");
+  expect(chatTemplate).toEqual({
+    source: "{{ bos_token }}hi",
+    beginText: "<|begin|>",
+    endText: "<|begin|>",
+    controlTexts: ["<|begin|>"],
+  });
 });
 
 describe("damaged files", () => {

@@ -112,7 +112,7 @@ describe("chooseToken", () => {
 describe("logprobsOf", () => {
   it("is the logarithm of softmax, with the likeliest in order", () => {
     fc.assert(
-      fc.property(logitsOf, fc.nat(1000), fc.integer({ min: 0, max: 20 }), (logits, pick, count) => {
+      fc.property(logitsOf, fc.nat(1000), fc.nat(20), (logits, pick, count) => {
         const id = pick % logits.length;
         const found = logprobsOf(logits, id, count);
         const total = Array.from(logits, Math.exp).reduce((a, b) => a + b, 0);
