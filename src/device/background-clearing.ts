@@ -32,7 +32,8 @@ export class BackgroundClearing {
 
   /** What `advance` has left to do. */
   get pendingBytes(): number {
-    return this.#waiting.reduce((sum, range) => sum + range.bytes, -this.#clearedBytes);
+    const bytes = this.#waiting.reduce((sum, range) => sum + range.bytes, 0);
+    return bytes - this.#clearedBytes;
   }
 
   /** Nobody else may write the range until its id has been polled. */

@@ -12,7 +12,7 @@
  * The lead is never given out: address 0 can be no allocation, and kernels keep scratch there.
  */
 
-import { assert, EmaError, formatBytes } from "../../base/index.ts";
+import { assert, EmaError } from "../../base/index.ts";
 import type { MemoryAccess, MemoryShare } from "../ports.ts";
 import type { WasmMemory } from "./wasm-api.ts";
 
@@ -46,9 +46,9 @@ export class WindowLayout {
       address += bytes;
     }
     if (address > WINDOW_BYTES_MAX) {
-      const all = formatBytes(address - LEAD_BYTES);
-      const most = formatBytes(WINDOW_BYTES_MAX - LEAD_BYTES);
-      const text = `emulated devices and hosts have ${all} together, at most ${most} fit`;
+      const most = WINDOW_BYTES_MAX - LEAD_BYTES;
+      const all = address - LEAD_BYTES;
+      const text = `devices and hosts have ${all} B together, at most ${most} B can be emulated`;
       throw new EmaError("E_DEVICE", text);
     }
     this.capacityBytes = [...capacityBytes];
