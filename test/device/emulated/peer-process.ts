@@ -29,8 +29,10 @@ let joined: JoinedDevice | null = null;
 async function answer(question: PeerQuestion): Promise<PeerAnswer> {
   switch (question.ask) {
     case "own": {
-      const devices = [{ capacityBytes: 2 ** 20 }, { capacityBytes: 2 ** 20 }];
-      const server = await createEmulatedServer({ devices, memory: question.kind, time: "virtual" });
+      const place = { capacityBytes: 2 ** 20 };
+      const server = await createEmulatedServer({
+        ...{ devices: [place, place], memory: question.kind, time: "virtual" },
+      });
       const { memory } = server.devices[0]!;
       memory.write(memory.allocate(64)!, Buffer.from(question.text));
       return { handle: server.processHandle! };
