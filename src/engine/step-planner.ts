@@ -27,6 +27,12 @@ export interface StepPlannerOptions {
   readonly groupLayers: number;
 }
 
+/**
+ * The ring shrinks to the most that two windows of so many steps needed: steps that also take in
+ * prompts stage less, and what they let go the next step would have to empty again.
+ */
+const RING_WINDOW_STEPS = 64;
+
 /** A choice of access modes is looked for anew after so many steps, whatever has changed. */
 const SEARCH_EVERY_STEPS = 32;
 
@@ -54,6 +60,10 @@ export class StepPlanner {
   readonly #ringRows: number[] = [];
   /** Own slices that the ring should have, and those being emptied for it. */
   #neededSlices = 0;
+  /** The most that was needed in the last whole window of steps, and in the one that runs. */
+  #lastWindowSlices = 0;
+  #windowSlices = 0;
+  #windowSteps = 0;
   readonly #vacating: number[] = [];
   /** Last full searches: for steps that only decode, and for steps that also take in prompts. */
   readonly #decodeSearch: Search;
@@ -190,6 +200,8 @@ export class StepPlanner {
   releaseRing(): void {
     const { slices } = this.#kv;
     this.#neededSlices = 0;
+    this.#windowSlices = 0;
+    this.#lastWindowSlices = 0;
     for (const row of this.#vacating) slices.reopen(row);
     this.#vacating.length = 0;
     while (this.#ringRows.length > 0) slices.releaseFromRing(this.#ringRows.pop()!);
@@ -212,7 +224,7 @@ export class StepPlanner {
   #fitRing(stagedBytesPerLayer: number): number {
     const { slices, layout } = this.#kv;
     const needed = Math.ceil(ringBytes(this.groupLayers, stagedBytesPerLayer) / layout.sliceBytes);
-    this.#neededSlices = needed;
+    this.#neededSlices = this.#recentlyNeeded(needed);
     while (this.#ringRows.length < needed) {
       const row = slices.emptyRow(LOCAL_SOURCE);
       if (row < 0) break;
@@ -220,8 +232,20 @@ export class StepPlanner {
       this.#ringRows.push(row);
     }
     // One slice more than needed stays: the need moves a little with every step.
-    while (this.#ringRows.length > needed + 1) slices.releaseFromRing(this.#ringRows.pop()!);
+    while (this.#ringRows.length > this.#neededSlices + 1) {
+      slices.releaseFromRing(this.#ringRows.pop()!);
+    }
     return (this.#ringRows.length * layout.sliceBytes) / (2 * this.groupLayers);
+  }
+
+  #recentlyNeeded(slices: number): number {
+    if (++this.#windowSteps > RING_WINDOW_STEPS) {
+      this.#lastWindowSlices = this.#windowSlices;
+      this.#windowSlices = 0;
+      this.#windowSteps = 1;
+    }
+    this.#windowSlices = Math.max(this.#windowSlices, slices);
+    return Math.max(this.#windowSlices, this.#lastWindowSlices);
   }
 }
 
