@@ -17,6 +17,8 @@ export interface LearningPlan {
   readonly steps: number;
   readonly warmUpSteps: number;
   readonly rate: number;
+  /** The part of the steps, at the end, over which the rate falls. */
+  readonly fallPart: number;
   /** The part of `rate` that is left at the end. */
   readonly finalPart: number;
   readonly beta1: number;
@@ -31,12 +33,15 @@ const MOMENTUM = 0.95;
 /** Of the rate, for the tensors that Muon leaves to AdamW. */
 const OUTER_PART = 0.5;
 
-/** The rate of a 0-based step: a line up, then half a cosine down. */
+/**
+ * The rate of a 0-based step: a line up, a level, a line down. Unlike a cosine it does not depend
+ * on the end of the run before it falls, so that the end may be moved (Hu et al., "MiniCPM", 2024,
+ * section 4).
+ */
 export function learningRate(plan: LearningPlan, step: number): number {
   if (step < plan.warmUpSteps) return (plan.rate * (step + 1)) / plan.warmUpSteps;
-  const progress = (step - plan.warmUpSteps) / Math.max(1, plan.steps - plan.warmUpSteps);
-  const cosine = (1 + Math.cos(Math.PI * Math.min(1, progress))) / 2;
-  return plan.rate * (plan.finalPart + (1 - plan.finalPart) * cosine);
+  const left = (plan.steps - step) / (plan.fallPart * plan.steps);
+  return plan.rate * (plan.finalPart + (1 - plan.finalPart) * Math.min(1, left));
 }
 
 /** Holds the moments of every parameter. */

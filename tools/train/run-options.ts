@@ -21,6 +21,8 @@ export interface RunOptions {
   readonly longLength: number;
   readonly rate: number;
   readonly warmUp: number;
+  /** The part of the steps, at the end, over which the rate falls. */
+  readonly fallPart: number;
   readonly decay: number;
   readonly vocabulary: number;
   readonly vocabularyDocuments: number;
@@ -39,10 +41,11 @@ export const DEFAULTS: RunOptions = {
   steps: 2600,
   sequences: 4,
   length: 256,
-  longPart: 0.2,
+  longPart: 0.15,
   longLength: 1024,
   rate: 0.02,
   warmUp: 60,
+  fallPart: 0.4,
   decay: 0.05,
   vocabulary: 1024,
   vocabularyDocuments: 4000,
@@ -55,9 +58,10 @@ export const DEFAULTS: RunOptions = {
 };
 
 export const OPTION_HELP = `
-  --steps N --seed N --sequences N --length N   rows and positions of a step's batch
+  --steps N                                     may be changed when a run goes on
+  --seed N --sequences N --length N   rows and positions of a step's batch
   --longPart P --longLength N                   part of the steps with long rows, at the end
-  --optimizer muon|adamw --rate R --warmUp N --decay D
+  --optimizer muon|adamw --rate R --warmUp N --fallPart P --decay D
   --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from
   --width N --layers N --heads N --kvHeads N --feedForward N --context N --name NAME`.slice(1);
 

@@ -2,9 +2,10 @@
  * The program that trains the model in the box: `npm run train -- --out FOLDER`.
  *
  * Run by hand; nothing of the product calls it. It writes FOLDER/checkpoint.bin every few minutes,
- * FOLDER/log.csv a line a report, and FOLDER/NAME.gguf with each checkpoint. A run that was ended,
+ * FOLDER/log.csv a line a report (step, tokens, loss, loss on unseen text or nothing, length of the
+ * gradient, rate, seconds), and FOLDER/NAME.gguf with each checkpoint. A run that was ended,
  * however, goes on from its last checkpoint when it is started again with the same folder, whose
- * options then hold.
+ * options then hold; the number of steps alone may be another.
  */
 
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -23,7 +24,8 @@ import { SPECIALS, STREAMS, vocabularyText } from "./training-text.ts";
 import { TrainingRun } from "./training-run.ts";
 
 const REPORT_STEPS = 50;
-const CHECKPOINT_SECONDS = 180;
+const VALIDATE_STEPS = 200;
+const CHECKPOINT_SECONDS = 240;
 /** Positions of a sample with its question: every token costs a pass over all of them. */
 const SAMPLE_LENGTH = 96;
 const SAMPLES = [
@@ -67,7 +69,7 @@ async function main(): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, "checkpoint.bin");
   const saved = existsSync(path) ? readCheckpoint(path) : null;
-  const options = (saved?.options ?? asked) as unknown as RunOptions;
+  const options = { ...asked, ...saved?.options, steps: asked.steps } as RunOptions;
   const vocabulary =
     saved?.vocabulary ??
     trainVocabulary(
@@ -80,7 +82,6 @@ async function main(): Promise<void> {
   const run = new TrainingRun(module, shape, vocabulary, options);
   if (saved !== null) run.restore(saved.step, saved.arrays);
   console.log(`${run.parameterCount} parameters, vocabulary of ${vocabulary.tokens.length}`);
-  const sampler = new Sampler(module, shape, run.encoder, SAMPLE_LENGTH);
   const save = (seconds: number): void => {
     const plain = { ...options } as unknown as Record<string, number | string>;
     const rest = { step: run.step, secondsSpent: seconds, options: plain, vocabulary };
@@ -94,22 +95,25 @@ async function main(): Promise<void> {
   let savedAt = spent();
   while (run.step < options.steps) {
     run.advance();
-    if (run.step % REPORT_STEPS === 0 || run.step === options.steps) {
+    const isEnd = run.step === options.steps;
+    if (run.step % REPORT_STEPS === 0 || isEnd) {
       const { loss, norm, rate, tokens } = run.report();
-      const row = [run.step, tokens, loss, run.validate(), norm, rate, spent()];
-      const line = row.map((value) => Number(value.toPrecision(5))).join(",");
+      const unseen = run.step % VALIDATE_STEPS === 0 || isEnd ? run.validate() : null;
+      const row = [run.step, tokens, loss, unseen, norm, rate, spent()];
+      const line = row.map((value) => (value === null ? "" : Number(value.toPrecision(5)))).join();
       appendFileSync(join(folder, "log.csv"), `${line}\n`);
       console.log(line);
     }
-    if (spent() - savedAt > CHECKPOINT_SECONDS || run.step === options.steps) {
+    if (spent() - savedAt > CHECKPOINT_SECONDS || isEnd) {
       savedAt = spent();
       save(savedAt);
-      sampler.load(run.parameters());
-      for (const question of SAMPLES) {
-        const prng = new Prng(options.seed, STREAMS.sampling);
-        console.log(`> ${question}\n${sampler.answer([question], prng, 0)}`);
-      }
     }
+  }
+  const sampler = new Sampler(module, shape, run.encoder, SAMPLE_LENGTH);
+  sampler.load(run.parameters());
+  for (const question of SAMPLES) {
+    const prng = new Prng(options.seed, STREAMS.sampling);
+    console.log(`> ${question}\n${sampler.answer([question], prng, 0)}`);
   }
 }
 

@@ -29,7 +29,7 @@ const options = {
   ...DEFAULTS,
   steps: 30,
   warmUp: 3,
-  sequences: 2,
+  sequences: 8,
   length: 64,
   longLength: 128,
   rate: 0.01,
@@ -107,21 +107,33 @@ it("rows begin with a document, and their targets are what follows", () => {
   expect(weights.reduce((sum, weight) => sum + weight, 0)).toBe(learnt);
 });
 
-it("the rate goes up a line and down a cosine", () => {
+it("the rate goes up a line, stays, and goes down a line", () => {
   const plan = {
     optimizer: "adamw",
-    steps: 110,
+    steps: 100,
     warmUpSteps: 10,
     rate: 1,
+    fallPart: 0.4,
     finalPart: 0.1,
     beta1: 0.9,
     beta2: 0.98,
     decay: 0,
     gradientNormMax: 1,
   } as const;
-  const rates = [0, 9, 10, 60, 110].map((step) => learningRate(plan, step));
-  const expected = [0.1, 1, 1, 0.55, 0.1];
+  const rates = [0, 9, 10, 60, 80, 100].map((step) => learningRate(plan, step));
+  const expected = [0.1, 1, 1, 1, 0.55, 0.1];
   for (const [index, rate] of rates.entries()) expect(rate).toBeCloseTo(expected[index]!, 9);
+});
+
+it("a gradient that is too long is limited before it is used", () => {
+  const run = new TrainingRun(module, shape, vocabulary, { ...options, optimizer: "adamw" });
+  run.advance();
+  const { norm } = run.report();
+  const first = run.arrays()[1]!;
+  const length = Math.hypot(...first);
+  // The first moment after one step is a tenth of the gradient, whose length is at most 1.
+  expect(norm).toBeGreaterThan(1.2);
+  expect(length).toBeCloseTo(0.1, 3);
 });
 
 it("a sampler answers the same for the same seed, and stops at its length", () => {
