@@ -17,11 +17,12 @@ export class RingPlaces {
   readonly #unitBytes: number;
   readonly #unitsPerRow: number;
 
-  constructor(geometry: KvGeometry, ringRows: readonly number[]) {
-    this.#rowAddress = ringRows.map((row) => geometry.rowAddress[row]!);
+  /** @param rowAddress of each of the ring's slices, in the order in which they joined it */
+  constructor(geometry: KvGeometry, rowAddress: readonly number[]) {
+    this.#rowAddress = rowAddress;
     this.#unitBytes = geometry.groupBlockBytes(0);
     this.#unitsPerRow = Math.floor(geometry.layout.sliceBytes / this.#unitBytes);
-    this.unitsPerHalf = Math.floor((ringRows.length * this.#unitsPerRow) / 2);
+    this.unitsPerHalf = Math.floor((rowAddress.length * this.#unitsPerRow) / 2);
   }
 
   address(half: number, unit: number): number {

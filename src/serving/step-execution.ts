@@ -77,6 +77,11 @@ export class StepExecution {
     });
   }
 
+  /** Whether anything of the step goes through the ring. */
+  get isStaged(): boolean {
+    return this.#tables !== null && this.#tables.stagedUnit.some((unit) => unit >= 0);
+  }
+
   /** @param unitAddress where each staged unit of this group begins */
   runGroup(group: number, unitAddress: (unit: number) => number): void {
     const [tables, batch, geometry] = [this.#tables, this.#batch, this.#geometry];

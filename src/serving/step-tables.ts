@@ -109,6 +109,22 @@ export function buildStepTables(
   return { ...tables, remoteBlocks };
 }
 
+/** Slots that the plan stages, each once, in the order of the batch. */
+export function stagedHandles({ batch, kv, readSet }: StepWork): number[] {
+  const handles: number[] = [];
+  for (let index = 0; index < batch.count; index++) {
+    const row = batch.rows[index]!;
+    if (row < 0 || kv.blockCount(row) === kv.blocksAt(row, LOCAL_SOURCE)) continue;
+    const end = batch.pastTokens[index]! + batch.tokens[index]!;
+    const blocks = Math.ceil(end / kv.layout.blockTokens);
+    for (let block = 0; block < blocks; block++) {
+      const handle = kv.handleOf(row, block);
+      if (readSet.isStaged(kv.rowOf(handle))) handles.push(handle);
+    }
+  }
+  return handles;
+}
+
 /** Copies that bring a group's staged blocks into their units, in as few pieces as may be. */
 export function stagedPieces(
   tables: StepTables,

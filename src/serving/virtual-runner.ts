@@ -11,6 +11,7 @@ import type { StepRunner, StepTiming, StepWork } from "../engine/index.ts";
 import type { ByteMover } from "./byte-mover.ts";
 import type { EpochWatch } from "./epoch-watch.ts";
 import type { KvGeometry } from "./kv-geometry.ts";
+import { newReadCounts, type ReadCounts } from "./read-counts.ts";
 import { RingPlaces } from "./ring-places.ts";
 import type { SampledToken, StepExecution } from "./step-execution.ts";
 import { buildStepTables, stagedPieces, type StepTables } from "./step-tables.ts";
@@ -27,26 +28,10 @@ export interface VirtualRunnerParts {
   readonly epochs: EpochWatch;
 }
 
-/** What happened that tests must see to have happened. */
-export interface ReadCounts {
-  stagedBlocks: number;
-  directBlocks: number;
-  /** Staged by the plan, and read in place because the ring had no unit left. */
-  overflowBlocks: number;
-  voidSteps: number;
-  interruptedSteps: number;
-}
-
 export class VirtualRunner implements StepRunner {
   readonly timing: StepTiming;
   readonly isForeseen = true;
-  readonly counts: ReadCounts = {
-    stagedBlocks: 0,
-    directBlocks: 0,
-    overflowBlocks: 0,
-    voidSteps: 0,
-    interruptedSteps: 0,
-  };
+  readonly counts: ReadCounts = newReadCounts();
   readonly #parts: VirtualRunnerParts;
   readonly #sampled = new Map<number, SampledToken>();
   #tables: StepTables | null = null;
@@ -112,7 +97,10 @@ export class VirtualRunner implements StepRunner {
 
   #tablesOf(work: StepWork): StepTables {
     const { geometry, tokens } = this.#parts;
-    this.#ring = new RingPlaces(geometry, work.ringRows);
+    this.#ring = new RingPlaces(
+      geometry,
+      work.ringRows.map((row) => geometry.rowAddress[row]!),
+    );
     let units = 0;
     const tables = buildStepTables(work, geometry, tokens, () => {
       if (units < this.#ring.unitsPerHalf) return units++;

@@ -1,0 +1,234 @@
+/**
+ * A server of emulated devices in real time: several engines over one pool in one process.
+ *
+ * Made by `ema serve`, `ema chat`, benchmarks and tests. One loop drives the engines; a thread a
+ * device computes and one copies. It holds what it started, and ends it.
+ *
+ *     SERVING --drain--> DRAINING (takes nothing in) --all ended--> DRAINED
+ *        |                   |                                         |
+ *        +-------------------+---------------- close ------------------+--> CLOSED
+ */
+
+import { engineId, sliceId } from "../base/index.ts";
+import { Engine } from "../engine/index.ts";
+import type { Pool } from "../pool/index.ts";
+import { ComputeThread } from "./compute-handle.ts";
+import { Control } from "./compute-protocol.ts";
+import { CopyHub } from "./copy-hub.ts";
+import { EpochWatch, type EpochSource } from "./epoch-watch.ts";
+import { RealCopies } from "./real-copies.ts";
+import { RealRunner } from "./real-runner.ts";
+import { createServerDevices, type ServerDevices } from "./server-devices.ts";
+import { createPool, isBorrowedBy, servedEngineSettings } from "./server-pool.ts";
+import { ServedEngine } from "./served-engine.ts";
+import type { ServedServerOptions } from "./server-options.ts";
+import { ServerLoop } from "./server-loop.ts";
+import { ServerPlan } from "./server-plan.ts";
+import { Staging } from "./staging.ts";
+import { TokenStore } from "./token-store.ts";
+import { WakeOnChange } from "./wake-on-change.ts";
+
+export class ServedServer {
+  readonly plan: ServerPlan;
+  readonly loop: ServerLoop;
+  readonly runners: readonly RealRunner[];
+  readonly #devices: ServerDevices;
+  readonly #threads: readonly ComputeThread[];
+  readonly #watches: readonly WakeOnChange[];
+  readonly #clockStartNs: number;
+  /** Threads and waits on shared memory keep no process alive; a server does, until closed. */
+  readonly #keepAlive = setInterval(() => undefined, 2 ** 30);
+  #timer: NodeJS.Timeout | null = null;
+  #isScheduled = false;
+  #isClosed = false;
+  #drained: (() => void)[] = [];
+
+  private constructor(
+    plan: ServerPlan,
+    devices: ServerDevices,
+    threads: readonly ComputeThread[],
+  ) {
+    this.plan = plan;
+    this.#devices = devices;
+    this.#threads = threads;
+    this.#clockStartNs = machineNs();
+    const pool = createPool(plan);
+    const hub = this.#createHub(pool);
+    const runners: RealRunner[] = [];
+    const engines = plan.engines.map((_, index) => {
+      const tokens = new TokenStore();
+      const runner = this.#createRunner(index, tokens, pool, hub);
+      runners.push(runner);
+      const host = { nowNs: () => this.nowNs, wake: () => this.#wake(index) };
+      const served = new ServedEngine(servedEngineSettings(plan, index), tokens, runner, host);
+      const { geometry } = devices.engines[index]!;
+      const copies = new RealCopies(hub, geometry, this.#placeOf(index), () => this.nowNs);
+      served.connect(new Engine(plan.engineOptions(index), pool, runner, copies, served));
+      return served;
+    });
+    this.runners = runners;
+    this.loop = new ServerLoop(engines, pool);
+    const watches = threads.map(
+      ({ control }, index) => new WakeOnChange(control, Control.Changes, () => this.#wake(index)),
+    );
+    for (let device = 0; device < hub.deviceCount; device++) {
+      watches.push(new WakeOnChange(hub.arrivals(device), 0, () => this.#wakeAll()));
+    }
+    this.#watches = watches;
+    for (const watch of watches) watch.start();
+    this.#wakeAll();
+  }
+
+  /** @throws EmaError E_MODEL_FIT, E_DEVICE, or what reading the checkpoint throws */
+  static async create(options: ServedServerOptions): Promise<ServedServer> {
+    const plan = new ServerPlan(options);
+    const devices = await createServerDevices(options, plan, "real");
+    const starting = devices.engines.map(({ place, decoder, scratch }, index) =>
+      ComputeThread.start({
+        handle: devices.emulated.handle,
+        device: place,
+        config: options.checkpoint.config,
+        limits: plan.decoderLimits,
+        place: decoder.place,
+        layout: plan.layout,
+        groupLayers: plan.groupLayers[index]!,
+        scratch,
+      }),
+    );
+    const outcomes = await Promise.allSettled(starting);
+    const threads: ComputeThread[] = [];
+    for (const outcome of outcomes) if (outcome.status === "fulfilled") threads.push(outcome.value);
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed !== undefined) {
+      await Promise.all(threads.map((thread) => thread.close()));
+      await devices.emulated.close();
+      throw failed.reason;
+    }
+    return new ServedServer(plan, devices, threads);
+  }
+
+  get engines(): readonly ServedEngine[] {
+    return this.loop.engines;
+  }
+
+  /** What this machine cannot do, a line each. */
+  get notes(): readonly string[] {
+    return this.#devices.emulated.notes;
+  }
+
+  /** Nanoseconds since the server was made. */
+  get nowNs(): number {
+    return machineNs() - this.#clockStartNs;
+  }
+
+  /** Takes nothing in any more. Resolves when all that was taken in has ended. */
+  drain(): Promise<void> {
+    for (const engine of this.engines) engine.beginClosing();
+    return new Promise((resolve) => {
+      this.#drained.push(resolve);
+      this.#wakeAll();
+    });
+  }
+
+  /** The device and its engine are gone, as if its process had died. */
+  removeEngine(index: number): void {
+    this.loop.remove(index, this.nowNs);
+    void this.#threads[index]!.close();
+    this.#schedule();
+  }
+
+  /** Aborts what has not ended, ends all threads and gives the memory back. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    for (const engine of this.engines) {
+      engine.beginClosing();
+      engine.abortAll();
+    }
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const watch of this.#watches) watch.close();
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+    await this.#devices.emulated.close();
+    clearInterval(this.#keepAlive);
+    for (const resolve of this.#drained) resolve();
+  }
+
+  #wake(index: number): void {
+    this.loop.touch(index);
+    this.#schedule();
+  }
+
+  #wakeAll(): void {
+    this.loop.touchAll();
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isClosed) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#run());
+  }
+
+  #run(): void {
+    this.#isScheduled = false;
+    if (this.#isClosed) return;
+    this.loop.run(this.nowNs);
+    if (this.#drained.length > 0 && this.engines.every(({ openCount }) => openCount === 0)) {
+      for (const resolve of this.#drained) resolve();
+      this.#drained = [];
+    }
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const dueNs = this.loop.nextDueNs();
+    if (dueNs === Infinity) return;
+    const delayMs = Math.max(1, Math.ceil((dueNs - this.nowNs) / 1e6));
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#run();
+    }, delayMs);
+  }
+
+  #createHub(pool: Pool): CopyHub {
+    const { plan } = this;
+    const { lenderShare } = plan.pool;
+    const engineAt = new Map(plan.engines.map(({ device }, index) => [device, engineId(index)]));
+    const copies = this.#devices.emulated.devices.map((device) => device.copies);
+    return new CopyHub(copies, this.#devices.memories.length, (place) => {
+      const engine = engineAt.get(place);
+      if (engine === undefined || lenderShare === null || !pool.isRunning(engine)) return Infinity;
+      const share = lenderShare * plan.cost.hbmBytesPerSecond;
+      return share / Math.max(1, pool.borrowersOf(engine));
+    });
+  }
+
+  #createRunner(index: number, tokens: TokenStore, pool: Pool, hub: CopyHub): RealRunner {
+    const { plan } = this;
+    const { geometry, place } = this.#devices.engines[index]!;
+    const thread = this.#threads[index]!;
+    const now = (): number => this.nowNs;
+    const epochSource: EpochSource = { epochOf: (row) => pool.epochOf(sliceId(row)) };
+    const isBorrowed = isBorrowedBy(plan, pool, index);
+    return new RealRunner({
+      thread,
+      staging: new Staging({ hub, geometry, device: place, gates: thread.gates, now }),
+      hub,
+      geometry,
+      tokens,
+      epochs: new EpochWatch(epochSource, isBorrowed, plan.layout.blocksPerSlice),
+      epochSource,
+      placeOf: this.#placeOf(index),
+      now,
+      clockStartNs: this.#clockStartNs,
+    });
+  }
+
+  /** (sources) the engine's own device, every engine's, the host. */
+  #placeOf(index: number): number[] {
+    const devices = this.plan.engines.map(({ device }) => device);
+    return [devices[index]!, ...devices, this.#devices.hostPlace];
+  }
+}
+
+function machineNs(): number {
+  return Number(process.hrtime.bigint());
+}
