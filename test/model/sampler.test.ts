@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest";
 import { chooseToken, likeliest, logprobsOf } from "../../src/model/index.ts";
 import { drawUnit, philox } from "../../src/model/counter-draw.ts";
 
-const NUMBERS = fc.float({ min: -8, max: 8, noNaN: true });
+/** Equal ones must occur. */
+const NUMBERS = fc.oneof(fc.float({ min: -8, max: 8, noNaN: true }), fc.constantFrom(0, 1, 2));
 const logitsOf = fc
   .array(NUMBERS, { minLength: 1, maxLength: 30 })
   .map((all) => Float32Array.from(all));
@@ -29,6 +30,8 @@ describe("philox", () => {
       Array.from({ length: 100 }, (__, position) => drawUnit(seed - 50, position)),
     ).flat();
     expect(new Set(draws).size).toBe(draws.length);
+    const far = [0, 1, 2 ** 32, 2 ** 52].flatMap((seed) => [drawUnit(seed, 7), drawUnit(7, seed)]);
+    expect(new Set(far).size).toBe(far.length);
     const mean = draws.reduce((a, b) => a + b, 0) / draws.length;
     // 10,000 uniform draws: five deviations of their mean are 0.0145.
     expect(Math.abs(mean - 0.5)).toBeLessThan(0.0145);
@@ -99,6 +102,14 @@ describe("chooseToken", () => {
       chooseToken(logits, { temperature: 1, topP: 0.7, seed: 7 }, position),
     );
     expect(new Set(cold)).toEqual(new Set([0, 1]));
+  });
+
+  it("a nucleus of equals is the lowest ids, as many as reach topP", () => {
+    const equal = new Float32Array(10).fill(2);
+    const drawn = Array.from({ length: 2000 }, (_, position) =>
+      chooseToken(equal, { temperature: 1, topP: 0.85, seed: 3 }, position),
+    );
+    expect(new Set(drawn)).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7, 8]));
   });
 
   it("is defined for logits that are not numbers", () => {

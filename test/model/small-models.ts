@@ -37,12 +37,17 @@ function scalingFor(headDim: number): fc.Arbitrary<RopeScaling> {
         originalContextTokens: 32,
       }),
     ),
-    fc.record({ factor: positive, isRampWhole: fc.boolean() }).map(
-      ({ factor, isRampWhole }): RopeScaling => ({
+    fc.record({
+      factor: positive,
+      isRampWhole: fc.boolean(),
+      // From all pairs slow to all of them fast.
+      originalContextTokens: fc.constantFrom(32, 1024, 1 << 20),
+    }).map(
+      ({ factor, isRampWhole, originalContextTokens }): RopeScaling => ({
         kind: "yarn",
         factor,
         isRampWhole,
-        originalContextTokens: 32,
+        originalContextTokens,
         turnsFast: 32,
         turnsSlow: 1,
         magnitude: 1 + 0.1 * Math.log(factor),

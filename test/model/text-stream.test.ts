@@ -75,6 +75,9 @@ it("says a character as soon as it is whole, and not before", () => {
 it("of stop strings the one complete first counts, however they overlap", () => {
   const text = Buffer.from("xabcd");
   for (let cut = 0; cut <= text.length; cut++) {
-    expect(streamed([text.subarray(0, cut), text.subarray(cut)], ["abcd", "bc"])).toBe("xa");
+    const pieces = [text.subarray(0, cut), text.subarray(cut)];
+    expect(streamed(pieces, ["abcd", "bc"])).toBe("xa");
+    expect(streamed(pieces, ["abc", "bc", "c"])).toBe("x");
+    expect(streamed(pieces, ["c", "bc", "abc"])).toBe("x");
   }
 });

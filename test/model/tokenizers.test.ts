@@ -9,7 +9,7 @@ import { JsonTokenizer } from "../../src/model/json-tokenizer.ts";
 import { readLlama2cTokenizer } from "../../src/model/llama2c-tokenizer.ts";
 import { mergeSymbols, type Merge } from "../../src/model/merge-symbols.ts";
 import { ScoreTokenizer, type Piece } from "../../src/model/score-tokenizer.ts";
-import { WORD_MARK } from "../../src/model/special-tokens.ts";
+import { SpecialTokens, WORD_MARK } from "../../src/model/special-tokens.ts";
 import { checkTokenizerDescription } from "../../src/model/tokenizer-description.ts";
 import { sharedDataPath } from "../shared-data.ts";
 import { byteLevelDescription, sentencePieceDescription } from "./handmade-tokenizers.ts";
@@ -26,17 +26,21 @@ function scoreTokenizer(): ScoreTokenizer {
     bytes: Uint8Array.of(byte),
     score: 0,
   }));
-  const normal = [" ", "t", "h", "e", "a", "th", "he", "the", " the", "你"].map(
+  const normal = [" ", "t", "h", "e", "a", "th", "he", "the", " the", "你", "ea", "ae"].map(
     (text, rank): Piece => ({ kind: "normal", bytes: Buffer.from(text), score: -rank }),
   );
   const control: Piece = { kind: "control", bytes: Buffer.from("<s>"), score: 0 };
+  const own: Piece = { kind: "user-defined", bytes: Buffer.from("[x]"), score: 0 };
   return new ScoreTokenizer({
-    pieces: [...bytes, ...normal, control],
+    pieces: [...bytes, ...normal, control, own],
     vocab: 270,
-    beginId: 266,
+    beginId: 268,
     endIds: [],
     hasSpacePrefix: true,
-    specials: [{ id: 266, text: "<s>", isControl: true }],
+    specials: [
+      { id: 268, text: "<s>", isControl: true },
+      { id: 269, text: "[x]", isControl: false },
+    ],
   });
 }
 
@@ -124,7 +128,10 @@ describe("scores", () => {
     expect([...tokenizer.encode("the", true)]).toEqual([264]);
     expect([...tokenizer.encode("ehe", true)]).toEqual([256, 259, 262]);
     expect([...tokenizer.encode("好", true)]).toEqual([256, ...Buffer.from("好")]);
-    expect([...tokenizer.encode("<s>the", false)]).toEqual([266, 264]);
+    // "ea" is better than "ae".
+    expect([...tokenizer.encode("aea", true)]).toEqual([256, 260, 266]);
+    expect([...tokenizer.encode("<s>the", false)]).toEqual([268, 264]);
+    expect([...tokenizer.encode("the[x]the", true)]).toEqual([264, 269, 263]);
     const marked = tokenizer.encode(`<${WORD_MARK}s>`, false);
     expect(marked).toEqual(tokenizer.encode("<s>", true));
   });
@@ -138,6 +145,15 @@ it.skipIf(tok512 === null)("tok512 spells what it has no piece for", () => {
   expect([...tokenizer.encode("<s>", false)]).toEqual([1]);
   // Of the golden story: a space, then pieces.
   expect([...tokenizer.encode("Once upon a time", true)]).toEqual([403, 407, 261, 378]);
+});
+
+it("of special tokens that begin alike the longest is meant", () => {
+  const tokens = ["<a", "<a>", "<a><b>"].map((text, id) => ({ id, text, isControl: true }));
+  const specials = new SpecialTokens(tokens);
+  expect(specials.split("x<a><b><a>.<a", false)).toEqual(["x", 2, 1, ".", 0]);
+  const trimming = { id: 9, text: "|", isControl: true, trimsBefore: true, trimsAfter: true };
+  expect(new SpecialTokens([trimming]).split(" a \n| b | ", false)).toEqual([" a", 9, "b", 9]);
+  expect(new SpecialTokens([trimming]).split(" a | b ", true)).toEqual([" a | b "]);
 });
 
 describe("mergeSymbols", () => {
