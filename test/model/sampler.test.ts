@@ -110,6 +110,12 @@ describe("chooseToken", () => {
       chooseToken(equal, { temperature: 1, topP: 0.85, seed: 3 }, position),
     );
     expect(new Set(drawn)).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7, 8]));
+    // A half and ten twentieths: 0.62 takes three of the small ones in.
+    const skewed = Float32Array.from([10, ...new Array<number>(10).fill(1)], Math.log);
+    const few = Array.from({ length: 2000 }, (_, position) =>
+      chooseToken(skewed, { temperature: 1, topP: 0.62, seed: 3 }, position),
+    );
+    expect(new Set(few)).toEqual(new Set([0, 1, 2, 3]));
   });
 
   it("is defined for logits that are not numbers", () => {
