@@ -20,6 +20,7 @@ import type { CompareProgress } from "./compare.ts";
 import { referenceOf } from "./comparison.ts";
 import { quantile } from "./quantiles.ts";
 import { meanOf } from "./seeds.ts";
+import { sharingRuns } from "./shared-runs.ts";
 import type { AdmissionSetting, EngineRecord, RunRecord, Simulator } from "./simulation.ts";
 import { finishRates, perSecond, requestTimes } from "./statistics.ts";
 
@@ -109,7 +110,8 @@ function systemCapacity(
   options: CapacityOptions,
   report: (doneShare: number, admission: string, seed: number) => void,
 ): SystemCapacity {
-  const { seeds, simulator } = options;
+  const { seeds } = options;
+  const simulator = sharingRuns(options.simulator);
   let runs = 0;
   let settings = simulator.admissionSettings;
   const search = searchHighest<Trial>({

@@ -25,6 +25,7 @@ import type { Capacity, EngineResult } from "./compare-schema.ts";
 import { groupEngines, type EngineGroup } from "./engine-groups.ts";
 import type { EngineSummary } from "./engine-result.ts";
 import { meanOf, mergeSeeds } from "./seeds.ts";
+import { sharingRuns } from "./shared-runs.ts";
 import type { AdmissionSetting, RunRecord, Simulator } from "./simulation.ts";
 import { perSecond } from "./statistics.ts";
 import { combineDigests, summarizeRun, type RunSummary } from "./system-result.ts";
@@ -55,7 +56,8 @@ interface BestRuns {
 
 /** @throws EmaError E_SYSTEM when a system cannot run the scenario. */
 export function compare(scenario: Scenario, options: CompareOptions): CompareResult {
-  const { simulator, seeds } = options;
+  const { seeds } = options;
+  const simulator = sharingRuns(options.simulator);
   assert(seeds.length > 0, "compare: no seeds");
   assert(simulator.admissionSettings.length > 0, "compare: no admission settings");
   const groups = groupEngines(scenario.engines);

@@ -13,6 +13,7 @@ import { admits, type AdmissionSetting } from "./admission.ts";
 import type { MemoryPort } from "./memory-port.ts";
 import type { OutputPredictor } from "./output-predictor.ts";
 import type { Sequences } from "./sequences.ts";
+import { ShareRange } from "./share-range.ts";
 
 /** Sums over the running sequences. */
 export class Claims {
@@ -22,6 +23,8 @@ export class Claims {
   claimedBlocks = 0;
   /** Expected further blocks, all of them; a fraction, as it is a sum of expectations. */
   growthBlocks = 0;
+  /** Shares of growth under which every request so far would have started when it did. */
+  readonly sameShares = new ShareRange();
   readonly #sequences: Sequences;
   readonly #kv: KvCache;
   readonly #predictor: OutputPredictor;
@@ -84,7 +87,12 @@ export class Claims {
       growthBlocks: this.growthBlocks,
       runningSequences: this.#sequences.count,
     };
-    if (!admits(setting, state, needBlocks, this.#growthOf(generatedTokens))) return false;
+    const growth = this.#growthOf(generatedTokens);
+    if (state.runningSequences > 0) {
+      const room = state.capacityBlocks - this.usedBlocks - this.claimedBlocks - needBlocks;
+      this.sameShares.note(setting.growthShare, this.growthBlocks + growth, room);
+    }
+    if (!admits(setting, state, needBlocks, growth)) return false;
     return needBlocks + this.claimedBlocks <= memory.freeBlocks();
   }
 
@@ -97,7 +105,9 @@ export class Claims {
   ): boolean {
     const growth = this.growthBlocks + this.#growthOf(generatedTokens);
     const later = setting.growthShare * growth;
-    return needBlocks + this.claimedBlocks + later <= memory.freeLocalBlocks();
+    const free = memory.freeLocalBlocks();
+    this.sameShares.note(setting.growthShare, growth, free - needBlocks - this.claimedBlocks);
+    return needBlocks + this.claimedBlocks + later <= free;
   }
 
   /** Sums are of some sequences, so they are of none where there is none. */

@@ -44,6 +44,8 @@ export interface SchedulerOptions {
 export class Scheduler {
   readonly sequences: Sequences;
   readonly waiting = new RequestQueue();
+  /** Whether any schedule left somebody out for want of memory. */
+  wasMemoryShort = false;
   readonly predictor: OutputPredictor;
   readonly rotation: Rotation;
   readonly steps: StepsAhead;
@@ -124,6 +126,7 @@ export class Scheduler {
       this.#admit(budget, nowNs, this.rotation.isLinkFull);
       if (this.rotation.isLinkFull && this.waiting.size > 0) this.#fill.isMemoryShort = true;
     }
+    if (this.#fill.isMemoryShort) this.wasMemoryShort = true;
     this.steps.decided();
     return upcoming;
   }
@@ -132,19 +135,15 @@ export class Scheduler {
   preempt(row: number, nowNs: number): void {
     const { sequences } = this;
     const request = sequences.request[row]!;
+    const [prompt, generated] = [sequences.promptTokens[row]!, sequences.generatedTokens[row]!];
     this.steps.preempt(row);
     if (this.#options.remembersFreed === true) {
-      const known = sequences.promptTokens[row]! + sequences.generatedTokens[row]!;
-      this.#kv.remember(row, request, Math.min(known, sequences.scheduledTokens(row)));
+      const known = Math.min(prompt + generated, sequences.scheduledTokens(row));
+      this.#kv.remember(row, request, known);
     }
     const computed = sequences.computedTokens[row]!;
-    this.waiting.pushFront(
-      request,
-      sequences.promptTokens[row]!,
-      sequences.generatedTokens[row]!,
-      sequences.outputTokensMax[row]!,
-      nowNs,
-    );
+    const outputMax = sequences.outputTokensMax[row]!;
+    this.waiting.pushFront(request, prompt, generated, outputMax, nowNs);
     this.#headSinceNs = nowNs;
     this.#dismiss(row);
     this.#events.preempted(request, row, computed);

@@ -114,6 +114,11 @@ export interface RunRecord {
   readonly seed: number;
   /** Name of the admission setting it ran with. */
   readonly admission: string;
+  /**
+   * Settings with a growth share in between would have decided the same at every turn, so their
+   * runs are this one; none where that is not known.
+   */
+  readonly sameGrowthShares?: { readonly above: number; readonly upTo: number };
   readonly totalWindow: Window;
   readonly endNs: number;
   readonly engines: readonly EngineRecord[];

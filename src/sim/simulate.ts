@@ -49,6 +49,7 @@ export function simulate(
     system: system.name,
     seed,
     admission: admission.name,
+    ...sameGrowthShares(cluster),
     totalWindow: totalWindowOf(cluster.members.map((member) => member.requests)),
     endNs: cluster.nowNs,
     engines,
@@ -57,6 +58,18 @@ export function simulate(
     digest: digest.toString(),
     samples: sampler.samples,
   };
+}
+
+/** Growth shares enter admissions, and what is borrowed while memory is short; nothing else. */
+function sameGrowthShares(cluster: Cluster): Pick<RunRecord, "sameGrowthShares"> {
+  const range = { above: -Infinity, upTo: Infinity };
+  for (const { engine } of cluster.members) {
+    const { claims, wasMemoryShort } = engine.scheduler;
+    if (engine.arena.isElastic && wasMemoryShort) return {};
+    range.above = Math.max(range.above, claims.sameShares.above);
+    range.upTo = Math.min(range.upTo, claims.sameShares.upTo);
+  }
+  return { sameGrowthShares: range };
 }
 
 function engineRecord(
