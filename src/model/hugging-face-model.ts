@@ -48,8 +48,9 @@ export function readHuggingFaceModel(folder: string): Checkpoint {
   const fields = DescribedFields.ofObject(configPath, readJsonFile(configPath));
   const config = modelConfigOf(fields);
   const { tokenizer, chatTemplate } = readTokenizer(folder, fields, config.vocab);
-  const files = weightPaths(folder).map((path) => new CheckpointFile(path));
+  const files: CheckpointFile[] = [];
   try {
+    for (const path of weightPaths(folder)) files.push(new CheckpointFile(path));
     const tensors = new Map<string, StoredTensor>();
     for (const file of files) {
       for (const [name, tensor] of readSafetensorsHeader(file)) {
@@ -111,13 +112,14 @@ function readTokenizer(
   const generation = existsSync(generationPath)
     ? DescribedFields.ofObject(generationPath, readJsonFile(generationPath))
     : config;
+  const endFields = generation.raw("eos_token_id") === null ? config : generation;
   const beginText = specialText(settings, "bos_token");
   const endText = specialText(settings, "eos_token");
   const ids = new Map(description.added_tokens.map(({ id, content }) => [content, id]));
   const addsBegin = settings.optionalFlag("add_bos_token");
   const putInFront = addsBegin === true ? beginText : beginTextOf(description);
   const beginId = addsBegin === false ? null : (ids.get(putInFront ?? "") ?? null);
-  const endIds = new Set(idList(generation, "eos_token_id", vocab));
+  const endIds = new Set(idList(endFields, "eos_token_id", vocab));
   const endId = ids.get(endText);
   if (endId !== undefined) endIds.add(endId);
   const parts = { where: path, description, vocab, beginId, endIds: [...endIds] };

@@ -31,6 +31,8 @@ export interface JsonTokenizerParts {
   readonly endIds: readonly number[];
 }
 
+const TRIAL_TEXT = "A b1, \n\u00e9\u4f60";
+
 const NO_BYTES = new Uint8Array(0);
 
 export class JsonTokenizer implements Tokenizer {
@@ -117,7 +119,10 @@ function specialTokenOf(token: AddedToken): SpecialToken {
 
 function packageTokenizer(description: TokenizerDescription, where: string): PackageTokenizer {
   try {
-    return new PackageTokenizer(description, {});
+    const tokenizer = new PackageTokenizer(description, {});
+    // Parts that the package takes as they come may fail only once they are used.
+    tokenizer.encode(TRIAL_TEXT, { add_special_tokens: false });
+    return tokenizer;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const line = reason.split("\n")[0]!.slice(0, 200);

@@ -200,6 +200,41 @@ describe("descriptions that are broken", () => {
     expect(() => jsonTokenizer(value, 263)).toThrow(EmaError);
   };
 
+  it("of any shape load and encode, or are one line", () => {
+    const values = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom([], {}, null, -1, ""));
+    const changed = fc.array(fc.tuple(fc.nat(), values), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(changed, fc.boolean(), (changes, isByteLevel) => {
+        const value = isByteLevel ? byteLevelDescription() : sentencePieceDescription();
+        for (const [pick, replacement] of changes) replaceOne(value, pick, replacement);
+        try {
+          const tokenizer = jsonTokenizer(value, 270);
+          tokenizer.decode(tokenizer.encode("the <s> 你", false));
+        } catch (error) {
+          expect(error).toBeInstanceOf(EmaError);
+          expect((error as EmaError).message).not.toContain("\n");
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  /** Replaces the value under one of all keys, vocabularies left out: they are most of the keys. */
+  function replaceOne(root: unknown, pick: number, replacement: unknown): void {
+    const places: [Record<string, unknown>, string][] = [];
+    const visit = (node: unknown): void => {
+      if (typeof node !== "object" || node === null) return;
+      for (const [key, child] of Object.entries(node)) {
+        places.push([node as Record<string, unknown>, key]);
+        if (key !== "vocab") visit(child);
+      }
+    };
+    visit(root);
+    if (places.length === 0) return;
+    const [node, key] = places[pick % places.length]!;
+    node[key] = replacement;
+  }
+
   it("are one line with the key", () => {
     check((value) => (value["model"] = null), /model is null, expected an object/);
     check((value) => (value["model"] = { type: "Unigram" }), /type is "Unigram".*expected BPE/);
