@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { AssertionFailure } from "../../../src/base/index.ts";
 import type { Compute, DeviceMemory } from "../../../src/device/index.ts";
+import { draw, drawKv, expectClose, expectSame, slice } from "./float-checks.ts";
 import { FloatStore } from "./float-store.ts";
 import { batchOf, layOut, placeOf } from "./paged-kv.ts";
 import {
@@ -22,8 +23,6 @@ export interface ComputeFixture {
   close(): Promise<void> | void;
 }
 
-/** Largest difference from float64, as a share of the largest element of the result. */
-const ERROR_MAX = 1e-5;
 const RUNS = { numRuns: 40 };
 
 /** @param build memories of at least 4 MiB each */
@@ -222,19 +221,24 @@ export function describeCompute(
         const [otherKeys, otherValues] = drawKv(11, shape, key + 9);
         const query = draw(positions * width, key + 2, 3);
         const chunk = Array.from({ length: positions }, (_, position) => position);
-        const run = (where: FloatStore[], tokens: number, wanted: number[], beside: boolean) => {
+        const beside = draw(width, key + 5);
+        const run = (where: FloatStore[], tokens: number, wanted: number[], isBeside: boolean) => {
           const other = layOut([own], otherKeys, otherValues, shape, tokens);
           const sequence = layOut(where, keys, values, shape, tokens);
           const list = wanted.map((position) => ({ sequence: 1, position }));
-          if (beside) list.splice(1, 0, { sequence: 0, position: 10 });
+          if (isBeside) list.splice(1, 0, { sequence: 0, position: 10 });
           const rows = list.map((token) =>
-            token.sequence === 1 ? slice(query, token.position, width) : draw(width, key + 5),
+            token.sequence === 1 ? slice(query, token.position, width) : beside,
           );
           const address = own.put(rows.flatMap((row) => [...row]));
           const batch = batchOf([other, sequence], list, tokens);
           const out = own.room(rows.length * width);
           compute.attend(out, address, batch, placeOf(shape, tokens), shape, 0.6);
           const whole = result(out, rows.length * width);
+          if (isBeside) {
+            const expected = attentionReference(beside, otherKeys, otherValues, shape, 0.6);
+            expectClose(slice(whole, 1, width), expected);
+          }
           return list.flatMap((token, row) =>
             token.sequence === 1 ? [slice(whole, row, width)] : [],
           );
@@ -261,40 +265,4 @@ function size(max: number): fc.Arbitrary<number> {
 
 function seed(): fc.Arbitrary<number> {
   return fc.nat(1e6);
-}
-
-/** Numbers between -span and span that depend on the key alone. */
-function draw(count: number, key: number, span = 1): Float32Array {
-  let state = (key * 2_654_435_761 + 12_345) >>> 0;
-  return Float32Array.from({ length: count }, () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return span * (state / 2 ** 31 - 1);
-  });
-}
-
-function drawKv(
-  positions: number,
-  { kvHeads, headDim }: { kvHeads: number; headDim: number },
-  key: number,
-): [Float32Array, Float32Array] {
-  const count = positions * kvHeads * headDim;
-  return [draw(count, key, 3), draw(count, key + 1)];
-}
-
-function slice(values: Float32Array, row: number, columns: number): Float32Array {
-  return values.slice(row * columns, (row + 1) * columns);
-}
-
-function expectSame(found: Float32Array, expected: Float32Array): void {
-  expect(new Uint32Array(found.slice().buffer)).toEqual(new Uint32Array(expected.slice().buffer));
-}
-
-function expectClose(found: Float32Array, expected: readonly number[]): void {
-  const largest = Math.max(...expected.map(Math.abs));
-  expect(found.length).toBe(expected.length);
-  found.forEach((value, index) => {
-    const error = Math.abs(value - expected[index]!);
-    // NaN is not within any bound.
-    if (!(error <= ERROR_MAX * largest)) expect([index, value]).toEqual([index, expected[index]]);
-  });
 }

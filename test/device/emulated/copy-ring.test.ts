@@ -72,7 +72,7 @@ it("does not sleep through a command that came after it had looked", () => {
   const { wakeCount } = receiver;
   expect(receiver.take()).toBeNull();
   sender.push(command(1, 1));
-  // Would wait for ever, had the count not changed.
+  expect(receiver.wakeCount).not.toBe(wakeCount);
   receiver.sleep(wakeCount, Infinity);
   expect(receiver.take()).toEqual(command(1, 1));
 });

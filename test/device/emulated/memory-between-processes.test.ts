@@ -2,7 +2,7 @@
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   createEmulatedServer,
@@ -113,16 +113,39 @@ for (const kind of ["wasm", "view"] as const) {
   });
 }
 
+it.runIf(process.platform === "linux")("knows memory that is gone from what came after", async () => {
+  const first = await serve("view");
+  const handle = first.processHandle!;
+  await first.close();
+  // The same capacities, and in all likelihood the same descriptors.
+  const second = await serve("view");
+  expect(second.processHandle!.window.capacityBytes).toEqual(handle.window.capacityBytes);
+  expect(() => joinEmulatedServer(handle, 0)).toThrow(/memory of place 0 is gone/);
+});
+
 it.runIf(process.platform === "linux")("leaves nothing mapped or open after close", async () => {
   const before = mappedPlaces();
+  const openBefore = openPlaces();
   const server = await createEmulatedServer({
     devices: [{ capacityBytes: MIB }, { capacityBytes: MIB }],
     time: "real",
   });
   expect(mappedPlaces()).toBeGreaterThan(before);
+  expect(openPlaces()).toBe(openBefore + 2);
   await server.close();
   expect(mappedPlaces()).toBe(before);
+  expect(openPlaces()).toBe(openBefore);
 });
+
+/** How many descriptors of emulated places this process has. */
+function openPlaces(): number {
+  return readdirSync("/proc/self/fd").filter((fd) => {
+    // The folder's own descriptor is in the list, and gone when it is looked at.
+    const path = `/proc/self/fd/${fd}`;
+    const isOpen = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isOpen && readlinkSync(path).includes("ema-place");
+  }).length;
+}
 
 /** How many mappings of emulated places this process has. */
 function mappedPlaces(): number {

@@ -16,12 +16,12 @@ import type { JoiningThreadData } from "./joining-thread.ts";
 const MIB = 2 ** 20;
 const CELL = 5;
 
-/** 1 MiB takes two milliseconds. */
+/** 1 MiB takes a tenth of a second: longer than this thread waits for its turn. */
 const SLOW: EmulatedLinks = {
   latencyNs: 1000,
   copyCostNs: 1000,
-  deviceBytesPerSecond: 0.5e9,
-  hostBytesPerSecond: 0.5e9,
+  deviceBytesPerSecond: 10e6,
+  hostBytesPerSecond: 10e6,
 };
 
 let server: EmulatedServer;
