@@ -14,6 +14,7 @@ import { LEAD_BYTES } from "../../../src/device/emulated/window.ts";
 import type { PeerAnswer, PeerQuestion } from "./peer-process.ts";
 
 const MIB = 2 ** 20;
+const isLinux = process.platform === "linux";
 const children: ChildProcess[] = [];
 const servers: EmulatedServer[] = [];
 
@@ -49,7 +50,7 @@ async function serve(kind: "wasm" | "view"): Promise<EmulatedServer> {
 }
 
 for (const kind of ["wasm", "view"] as const) {
-  describe.runIf(process.platform === "linux")(`memory of kind ${kind}`, () => {
+  describe.runIf(isLinux)(`memory of kind ${kind}`, () => {
     it("is the same bytes in two processes", async () => {
       const server = await serve(kind);
       const [first, second, host] = [...server.devices, ...server.hosts].map(
@@ -113,7 +114,7 @@ for (const kind of ["wasm", "view"] as const) {
   });
 }
 
-it.runIf(process.platform === "linux")("knows memory that is gone from what came after", async () => {
+it.runIf(isLinux)("knows memory that is gone from what came after", async () => {
   const first = await serve("view");
   const handle = first.processHandle!;
   await first.close();
@@ -123,7 +124,7 @@ it.runIf(process.platform === "linux")("knows memory that is gone from what came
   expect(() => joinEmulatedServer(handle, 0)).toThrow(/memory of place 0 is gone/);
 });
 
-it.runIf(process.platform === "linux")("leaves nothing mapped or open after close", async () => {
+it.runIf(isLinux)("leaves nothing mapped or open after close", async () => {
   const before = mappedPlaces();
   const openBefore = openPlaces();
   const server = await createEmulatedServer({
