@@ -2,15 +2,23 @@
  * Puts real bytes and a real decoder under a simulated cluster, engine by engine.
  *
  * Used by the proofs in virtual time. The scenario's models say how long things take; what is
- * computed is a tiny decoder with as many layers, whose slices hold as many blocks. Devices are
- * plain memory of this process.
+ * computed is a tiny decoder with as many layers, whose slices hold as many blocks.
  */
 
 import { sliceId } from "../../src/base/index.ts";
-import { createPlainDevices, type PlainDevice } from "../../src/device/index.ts";
+import {
+  createEmulatedServer,
+  type DeviceMemory,
+  type EmulatedServer,
+} from "../../src/device/index.ts";
 import { groupLayersFor, type EngineSink, type StepRunner } from "../../src/engine/index.ts";
-import { createKvLayout } from "../../src/kvcache/index.ts";
-import { Decoder, decoderBytes, kvBytesPerToken } from "../../src/model/index.ts";
+import { createKvLayout, type KvLayout } from "../../src/kvcache/index.ts";
+import {
+  Decoder,
+  decoderBytes,
+  kvBytesPerToken,
+  type DecoderLimits,
+} from "../../src/model/index.ts";
 import type { Pool } from "../../src/pool/index.ts";
 import type { Scenario, SystemSettings } from "../../src/scenario/index.ts";
 import { ByteMover } from "../../src/serving/byte-mover.ts";
@@ -55,45 +63,69 @@ export class Emulation {
   readonly #scenario: Scenario;
   readonly #sizes: readonly EngineMemorySize[];
   readonly #geometries: readonly KvGeometry[];
-  readonly #devices: readonly PlainDevice[];
+  readonly #server: EmulatedServer;
   readonly #mover: ByteMover;
   readonly #seed: number;
   readonly #requestOf: RequestMaker;
   #pool: Pool | null = null;
 
-  constructor(scenario: Scenario, system: SystemSettings, seed: number, requestOf: RequestMaker) {
+  private constructor(
+    scenario: Scenario,
+    system: SystemSettings,
+    seed: number,
+    requestOf: RequestMaker,
+    server: EmulatedServer,
+  ) {
     this.#scenario = scenario;
     this.#seed = seed;
     this.#requestOf = requestOf;
+    this.#server = server;
     this.#sizes = memorySizes(scenario, system);
-    const layouts = this.#sizes.map(({ layout: { layers, blockTokens, blocksPerSlice } }) => {
-      const tokenBytes = kvBytesPerToken(tinyConfig(layers));
-      const sliceBytes = tokenBytes * blockTokens * blocksPerSlice;
-      return createKvLayout(tokenBytes, layers, blockTokens, sliceBytes);
+    const memories: DeviceMemory[] = server.devices.map(({ memory }) => memory);
+    for (const { memory } of server.hosts) memories.push(memory);
+    this.#mover = new ByteMover(memories);
+    const strideBytes = sliceStrideBytes(this.#sizes);
+    const count = this.#sizes.length;
+    const bases = memories.map((memory, place) => {
+      const { ownSlices } = this.#sizes[place % count]!;
+      return memory.allocate(ownSlices * strideBytes)!;
     });
-    // Borrowers with other models use a lender's slices too: room for the largest.
-    const strideBytes = Math.max(...layouts.map(({ sliceBytes }) => sliceBytes));
-    const kvBytes = this.#sizes.map(({ ownSlices }) => ownSlices * strideBytes);
-    this.#devices = createPlainDevices([
-      ...layouts.map(({ layers }, index) => kvBytes[index]! + this.#decoderBytes(index, layers)),
-      ...kvBytes.map((bytes) => bytes + PAGE_BYTES),
-    ]);
-    this.#mover = new ByteMover(this.#devices.map(({ memory }) => memory));
-    const engineCount = this.#sizes.length;
-    const bases = this.#devices.map(({ memory }, place) =>
-      memory.allocate(kvBytes[place % engineCount]!)!,
-    );
-    const rowsAt = (base: number, engine: number): number[] =>
+    const rowsAt = (place: number): number[] =>
       Array.from(
-        { length: this.#sizes[engine]!.ownSlices },
-        (_, slice) => base + slice * strideBytes,
+        { length: this.#sizes[place % count]!.ownSlices },
+        (_, slice) => bases[place]! + slice * strideBytes,
       );
-    const own = this.#sizes.flatMap((_, engine) => rowsAt(bases[engine]!, engine));
-    this.#geometries = layouts.map((layout, engine) => {
-      const rows = [...own, ...rowsAt(bases[engineCount + engine]!, engine)];
-      const groupLayers = this.#groupLayers(engine, system);
-      return new KvGeometry(layout, groupLayers, Float64Array.from(rows));
+    const own = this.#sizes.flatMap((_, engine) => rowsAt(engine));
+    this.#geometries = this.#sizes.map(({ layout }, engine) => {
+      const rows = Float64Array.from([...own, ...rowsAt(count + engine)]);
+      return new KvGeometry(tinyLayout(layout), this.#groupLayers(engine, system), rows);
     });
+  }
+
+  static async create(
+    scenario: Scenario,
+    system: SystemSettings,
+    seed: number,
+    requestOf: RequestMaker,
+  ): Promise<Emulation> {
+    const sizes = memorySizes(scenario, system);
+    const strideBytes = sliceStrideBytes(sizes);
+    const server = await createEmulatedServer({
+      devices: sizes.map(({ layout: { layers }, ownSlices }, engine) => ({
+        capacityBytes:
+          ownSlices * strideBytes +
+          decoderBytes(tinyConfig(layers), limitsOf(scenario, engine)) +
+          6 * PAGE_BYTES,
+      })),
+      hosts: sizes.map(({ ownSlices }) => ({ capacityBytes: ownSlices * strideBytes })),
+      time: "virtual",
+      memory: "shared",
+    });
+    return new Emulation(scenario, system, seed, requestOf, server);
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
   }
 
   /** What runSimulation or buildCluster puts between the engines and what they use. */
@@ -112,8 +144,8 @@ export class Emulation {
 
   #runner(watched: StepRunner, engine: number, costed: CostedRunner): StepRunner {
     const { layers } = this.#sizes[engine]!.layout;
-    const { memory, compute } = this.#devices[engine]!;
-    const limits = this.#limits(engine);
+    const { memory, compute } = this.#server.devices[engine]!;
+    const limits = limitsOf(this.#scenario, engine);
     const weights = tinyWeights(this.#seed + layers);
     const decoder = new Decoder({ config: tinyConfig(layers), memory, compute, limits }, weights);
     const geometry = this.#geometries[engine]!;
@@ -168,15 +200,6 @@ export class Emulation {
     return false;
   }
 
-  #limits(engine: number): { batchTokensMax: number; sampleRowsMax: number } {
-    const { maxBatchTokens, maxSequences } = this.#scenario.engines[engine]!;
-    return { batchTokensMax: maxBatchTokens, sampleRowsMax: maxSequences };
-  }
-
-  #decoderBytes(engine: number, layers: number): number {
-    return decoderBytes(tinyConfig(layers), this.#limits(engine)) + 6 * PAGE_BYTES;
-  }
-
   #groupLayers(engine: number, system: SystemSettings): number {
     const options = engineOptions(
       this.#scenario,
@@ -187,4 +210,20 @@ export class Emulation {
     );
     return groupLayersFor(options);
   }
+}
+
+function limitsOf(scenario: Scenario, engine: number): DecoderLimits {
+  const { maxBatchTokens, maxSequences } = scenario.engines[engine]!;
+  return { batchTokensMax: maxBatchTokens, sampleRowsMax: maxSequences };
+}
+
+/** As many blocks of the tiny decoder as the scenario's slices hold of its model. */
+function tinyLayout({ layers, blockTokens, blocksPerSlice }: KvLayout): KvLayout {
+  const tokenBytes = kvBytesPerToken(tinyConfig(layers));
+  return createKvLayout(tokenBytes, layers, blockTokens, tokenBytes * blockTokens * blocksPerSlice);
+}
+
+/** Borrowers with other models use a lender's slices too: room for the largest. */
+function sliceStrideBytes(sizes: readonly EngineMemorySize[]): number {
+  return Math.max(...sizes.map(({ layout }) => tinyLayout(layout).sliceBytes));
 }

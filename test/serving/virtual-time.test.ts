@@ -33,21 +33,24 @@ describe("an emulated run in virtual time", () => {
     for (const [family] of RUNS) expect(FAMILIES).toContain(family);
   });
 
-  it.each(RUNS)("of %s %i has the simulated run's events and each prompt's own tokens", (...of) => {
+  it.each(RUNS)("of %s %i has the simulated run's events and each prompt's own tokens", async (...of) => {
     const [family, seed] = of;
     const run = randomRun(family, seed);
     const { scenario } = run;
-    const emulation = new Emulation(scenario, scenario.systems[0]!, seed, request);
+    const emulation = await Emulation.create(scenario, scenario.systems[0]!, seed, request);
     const emulated = runSimulation(run, emulation.seams);
     expect(emulated.digest).toBe(runSimulation(run).digest);
-    emulation.engines.forEach(({ requests, made }, engine) => {
+    for (const [engine, { requests, made }] of emulation.engines.entries()) {
       const { layers } = scenario.engines[engine]!.model;
-      const solo = new SoloDecoder(tinyConfig(layers), tinyWeights(seed + layers), 2048);
+      const weights = tinyWeights(seed + layers);
+      const solo = await SoloDecoder.create(tinyConfig(layers), weights, 2048);
       requests.forEach((each, index) => {
         const tokens = made[index]!;
         if (tokens.length === 0) return;
         expect(tokens).toStrictEqual(solo.tokensOf({ ...each, outputTokensMax: tokens.length }));
       });
-    });
+      await solo.close();
+    }
+    await emulation.close();
   });
 });
