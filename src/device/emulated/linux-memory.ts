@@ -6,7 +6,8 @@
  * A memfd is a file without a name that lives in RAM: it goes when the last descriptor and the last
  * mapping of it have gone, however their processes ended (man 2 memfd_create). It is sealed against
  * changes of its size, so that nobody can make another's loads fail by cutting it. Its pages are
- * made at creation: the first touch of a page is many times slower than all later ones.
+ * made and cleared at creation: the first touch of a page is many times slower than all later ones.
+ * Mapping what has been touched is cheap, and is left to happen as it is used.
  */
 
 import { createRequire } from "node:module";
@@ -111,10 +112,20 @@ export class LinuxMemory {
     return this.#map(0, bytes, PROT_READ | PROT_WRITE, flags, -1);
   }
 
-  /** Puts a descriptor's bytes at an address that the caller holds. */
-  mapDescriptor(address: number, bytes: number, fd: number, access: MemoryAccess): void {
+  /**
+   * Puts a descriptor's bytes at an address that the caller holds.
+   * @param isFirst whether nobody has touched them yet: then every page is, now
+   */
+  mapDescriptor(
+    address: number,
+    bytes: number,
+    fd: number,
+    access: MemoryAccess,
+    isFirst: boolean,
+  ): void {
     const protection = access === "read" ? PROT_READ : PROT_READ | PROT_WRITE;
-    this.#map(address, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd);
+    const flags = MAP_SHARED | MAP_FIXED | (isFirst ? MAP_POPULATE : 0);
+    this.#map(address, bytes, protection, flags, fd);
   }
 
   /** Puts fresh zeros there: what was mapped is let go, and a stray view meets no hole. */

@@ -60,7 +60,7 @@ export class MappedWindow implements Window {
     const bytes = this.layout.capacityBytes[place]!;
     const fd = this.#linux.createMemory(`ema-place-${place}`, bytes);
     this.#created.set(place, fd);
-    this.#map(place, fd, "read-write");
+    this.#map(place, fd, "read-write", true);
   }
 
   share(place: number): MemoryShare {
@@ -79,7 +79,7 @@ export class MappedWindow implements Window {
     assert(share.backend === MAPPED_BACKEND, `memory of backend ${share.backend} is not mapped`);
     const fd = openShare(share, access);
     try {
-      this.#map(share.device, fd, access);
+      this.#map(share.device, fd, access, false);
     } finally {
       closeSync(fd);
     }
@@ -97,9 +97,10 @@ export class MappedWindow implements Window {
     this.#created.clear();
   }
 
-  #map(place: number, fd: number, access: MemoryAccess): void {
+  #map(place: number, fd: number, access: MemoryAccess, isFirst: boolean): void {
     const { bases, capacityBytes } = this.layout;
-    this.#linux.mapDescriptor(this.#start + bases[place]!, capacityBytes[place]!, fd, access);
+    const address = this.#start + bases[place]!;
+    this.#linux.mapDescriptor(address, capacityBytes[place]!, fd, access, isFirst);
     this.#mapped.add(place);
   }
 }
