@@ -20,7 +20,8 @@ export type ErrorCode =
   | "E_CHAT"
   | "E_DEVICE"
   | "E_SYSTEM"
-  | "E_LISTEN";
+  | "E_LISTEN"
+  | "E_CONNECT";
 
 /** Carries where (file, line, key) and what was expected inside one line of text. */
 export class EmaError extends Error {

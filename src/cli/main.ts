@@ -8,9 +8,11 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { registerChat } from "./chat-command.ts";
 import { registerCompare } from "./compare-command.ts";
 import { runAtEdge } from "./edge.ts";
 import { registerLimits } from "./limits-command.ts";
+import { registerServe } from "./serve-command.ts";
 import { registerValidate } from "./validate-command.ts";
 
 const EXAMPLES = `
@@ -23,6 +25,10 @@ Examples:
       the same for the most loaded engine of a scenario, as one JSON object
   $ ema validate --requests run.jsonl --meta run.json --profile tables/
       how true the simulator is to the log of a real engine
+  $ ema serve --devices emulated:4x64MiB
+      serve a model on emulated devices that share memory, as OpenAI's API does
+  $ ema chat
+      talk to it in the terminal, and see where its KV cache lies
 
 Exit codes: 0 done, 1 a bug in EMA, 2 bad input, 3 a system could not run the scenario.
 Set NO_COLOR to switch colours off, EMA_DEBUG=1 to see where an error came from.`;
@@ -47,6 +53,8 @@ function ema(): Command {
   registerCompare(program);
   registerLimits(program);
   registerValidate(program);
+  registerServe(program);
+  registerChat(program);
   return program;
 }
 

@@ -13,14 +13,14 @@ import type { WholeChoice } from "./chat-answer.ts";
 import type { ChoiceSet } from "./choice-set.ts";
 import { eventStream } from "./event-stream.ts";
 import type { PlacedLogprob } from "./logprob-queue.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A request that engines have taken, and the forms of its answer. */
 export interface Answering {
   readonly id: string;
   readonly choices: ChoiceSet;
-  readonly engine: ServedEngine;
+  readonly engine: HostedEngine;
   readonly isStream: boolean;
   readonly events: () => AsyncGenerator<object>;
   readonly whole: (choices: readonly WholeChoice[]) => object;

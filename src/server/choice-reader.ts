@@ -13,7 +13,7 @@ import { TextStream, type Tokenizer } from "../model/index.ts";
 import type { FinishReason, Generation } from "../serving/index.ts";
 import { badRequest, unavailable, type ApiError } from "./api-error.ts";
 import { LogprobQueue, type PlacedLogprob } from "./logprob-queue.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 /** Enough to catch up quickly, and a few kilobytes at most. */
 const PIECE_TOKENS_MAX = 64;
@@ -42,7 +42,7 @@ export class ChoiceReader {
 
   constructor(
     index: number,
-    engine: ServedEngine,
+    engine: HostedEngine,
     generation: Generation,
     stops: readonly string[],
   ) {

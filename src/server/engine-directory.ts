@@ -10,7 +10,7 @@
  */
 
 import type { Generation } from "../serving/index.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 /** One name that clients may ask for. */
 export interface ModelCard {
@@ -22,17 +22,17 @@ export interface ModelCard {
 
 /** What the server knows of the engines behind it. */
 export class EngineDirectory {
-  readonly engines: readonly ServedEngine[];
-  readonly #live = new Map<ServedEngine, Set<Generation>>();
+  readonly engines: readonly HostedEngine[];
+  readonly #live = new Map<HostedEngine, Set<Generation>>();
 
-  constructor(engines: readonly ServedEngine[]) {
+  constructor(engines: readonly HostedEngine[]) {
     this.engines = engines;
     for (const engine of engines) this.#live.set(engine, new Set());
   }
 
   /** Models first, then single engines where a model has several. */
   cards(): ModelCard[] {
-    const models = new Map<string, ServedEngine[]>();
+    const models = new Map<string, HostedEngine[]>();
     for (const engine of this.engines) {
       models.set(engine.modelName, [...(models.get(engine.modelName) ?? []), engine]);
     }
@@ -56,10 +56,10 @@ export class EngineDirectory {
   }
 
   /** @returns the engine to ask for `name`, or null when nobody answers to it. */
-  pick(name: string): ServedEngine | null {
+  pick(name: string): HostedEngine | null {
     const named = this.engines.find(({ engineName }) => engineName === name);
     if (named !== undefined) return named;
-    let least: ServedEngine | null = null;
+    let least: HostedEngine | null = null;
     let leastTokens = Infinity;
     for (const engine of this.engines) {
       if (engine.modelName !== name) continue;
@@ -73,7 +73,7 @@ export class EngineDirectory {
   }
 
   /** Tokens that an engine may still have to compute for what was routed to it. */
-  outstandingTokens(engine: ServedEngine): number {
+  outstandingTokens(engine: HostedEngine): number {
     let tokens = 0;
     for (const { request, tokenCount } of this.#live.get(engine)!) {
       tokens += request.promptIds.length + request.outputTokensMax - tokenCount;
@@ -82,11 +82,11 @@ export class EngineDirectory {
   }
 
   /** Counts a generation until it has ended; whoever submits it says both. */
-  begin(engine: ServedEngine, generation: Generation): void {
+  begin(engine: HostedEngine, generation: Generation): void {
     this.#live.get(engine)!.add(generation);
   }
 
-  end(engine: ServedEngine, generation: Generation): void {
+  end(engine: HostedEngine, generation: Generation): void {
     this.#live.get(engine)!.delete(generation);
   }
 

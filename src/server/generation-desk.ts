@@ -16,11 +16,11 @@ import { ChoiceReader, hasEnded } from "./choice-reader.ts";
 import { ChoiceSet, type Choice } from "./choice-set.ts";
 import type { EngineDirectory } from "./engine-directory.ts";
 import type { ServerMetrics } from "./metrics.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 /** A request that is being answered. */
 export interface OpenRequest {
-  readonly engine: ServedEngine;
+  readonly engine: HostedEngine;
   readonly choices: ChoiceSet;
 }
 
@@ -81,7 +81,7 @@ export class GenerationDesk {
   /** @throws ApiError when the engine does not take all of them; it has none of them then. */
   open(
     id: string,
-    engine: ServedEngine,
+    engine: HostedEngine,
     requests: readonly GenerationRequest[],
     stops: readonly string[],
   ): ChoiceSet {
@@ -118,7 +118,7 @@ export class GenerationDesk {
   }
 
   /** Follows a generation at the engine's pace, not at the client's. */
-  async #watch(engine: ServedEngine, generation: Generation, reader: ChoiceReader): Promise<void> {
+  async #watch(engine: HostedEngine, generation: Generation, reader: ChoiceReader): Promise<void> {
     this.directory.begin(engine, generation);
     const times = this.#metrics.begin(engine.modelName);
     let seen = 0;

@@ -8,7 +8,7 @@
 import type { GenerationRequest } from "../serving/index.ts";
 import { badRequest } from "./api-error.ts";
 import type { SamplingFields } from "./sampling-schema.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 /** What both forms of request come down to. */
 export interface GenerationAsk {
@@ -24,7 +24,7 @@ export interface GenerationAsk {
 /** @returns requests in the order of choices: prompt by prompt, `n` of each. */
 export function planGenerations(
   ask: GenerationAsk,
-  engine: ServedEngine,
+  engine: HostedEngine,
   choicesMax: number,
   drawSeed: () => number,
 ): GenerationRequest[] {
@@ -63,12 +63,12 @@ function samplingOf(fields: SamplingFields, seed: number): GenerationRequest["sa
   return { temperature, topP: topP === 0 ? 1 : topP, seed };
 }
 
-function stopIdsOf(fields: SamplingFields, { tokenizer }: ServedEngine): readonly number[] {
+function stopIdsOf(fields: SamplingFields, { tokenizer }: HostedEngine): readonly number[] {
   const own = fields.ignore_eos === true ? [] : tokenizer.endIds;
   return [...own, ...(fields.stop_token_ids ?? [])];
 }
 
-function outputTokensOf(ask: GenerationAsk, promptTokens: number, engine: ServedEngine): number {
+function outputTokensOf(ask: GenerationAsk, promptTokens: number, engine: HostedEngine): number {
   const { contextTokensMax } = engine.model;
   const asked = ask.outputTokensMax;
   const left = contextTokensMax - promptTokens;

@@ -2,7 +2,7 @@
 
 export { isLoopback } from "./access-checks.ts";
 export { HttpServer } from "./http-server.ts";
-export type { KvPlace, Prompter, ServedEngine } from "./served-engine.ts";
+export type { HostedEngine, Prompter } from "./hosted-engine.ts";
 export {
   SERVER_LIMITS,
   serverContext,

@@ -13,7 +13,7 @@ import { EmaError } from "../base/index.ts";
 import type { PromptMessage, Tokenizer } from "../model/index.ts";
 import { badRequest } from "./api-error.ts";
 import type { CompletionRequest } from "./completion-schema.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 /** A special token adds no bytes and is written in a text of up to so many. */
 const SPECIAL_TEXT_BYTES_MAX = 64;
@@ -29,7 +29,7 @@ export class PromptEncoder {
   readonly #longestBytes = new Map<Tokenizer, number>();
 
   /** @throws ApiError 400 for ids that the model does not have, or a text beyond the context. */
-  completion(prompt: CompletionRequest["prompt"], engine: ServedEngine): EncodedPrompt[] {
+  completion(prompt: CompletionRequest["prompt"], engine: HostedEngine): EncodedPrompt[] {
     if (typeof prompt === "string") return [this.#text(prompt, engine)];
     if (typeof prompt[0] === "number") return [this.#ids(prompt as number[], engine)];
     return (prompt as (string | number[])[]).map((item) =>
@@ -38,7 +38,7 @@ export class PromptEncoder {
   }
 
   /** @throws ApiError 400 for what the context does not hold or the model's template refuses. */
-  chat(messages: readonly PromptMessage[], engine: ServedEngine): Int32Array {
+  chat(messages: readonly PromptMessage[], engine: HostedEngine): Int32Array {
     if (engine.chat === null) {
       const message = `The model '${engine.modelName}' has no chat template; use /v1/completions`;
       throw badRequest(message, "model", "no_chat_template");
@@ -54,7 +54,7 @@ export class PromptEncoder {
     }
   }
 
-  #text(text: string, engine: ServedEngine): EncodedPrompt {
+  #text(text: string, engine: HostedEngine): EncodedPrompt {
     this.#checkBytes(Buffer.byteLength(text), "prompt", engine);
     const { tokenizer } = engine;
     const ids = tokenizer.encode(text, false);
@@ -65,7 +65,7 @@ export class PromptEncoder {
     return { ids: all, text: () => text };
   }
 
-  #ids(prompt: readonly number[], { tokenizer }: ServedEngine): EncodedPrompt {
+  #ids(prompt: readonly number[], { tokenizer }: HostedEngine): EncodedPrompt {
     const bad = prompt.find((id) => id >= tokenizer.vocabSize);
     if (bad !== undefined) {
       const { vocabSize } = tokenizer;
@@ -76,7 +76,7 @@ export class PromptEncoder {
     return { ids, text: () => tokenizer.decode(ids) };
   }
 
-  #checkBytes(bytes: number, param: string, { tokenizer, model }: ServedEngine): void {
+  #checkBytes(bytes: number, param: string, { tokenizer, model }: HostedEngine): void {
     const tokensMin = Math.ceil(bytes / this.#longest(tokenizer));
     if (tokensMin <= model.contextTokensMax) return;
     const message =

@@ -10,7 +10,7 @@ import { EngineDirectory } from "./engine-directory.ts";
 import { GenerationDesk } from "./generation-desk.ts";
 import { ServerMetrics } from "./metrics.ts";
 import { PromptEncoder } from "./prompt-encoder.ts";
-import type { ServedEngine } from "./served-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 /** Everything has a limit; what happens at it stands in docs/SERVING.md. */
 export interface ServerLimits {
@@ -34,7 +34,7 @@ export const SERVER_LIMITS: ServerLimits = {
 /** What a server is made from. */
 export interface ServerSettings {
   /** At least one. */
-  readonly engines: readonly ServedEngine[];
+  readonly engines: readonly HostedEngine[];
   /** null: whoever reaches the server may use it. */
   readonly apiKey: string | null;
   readonly limits: ServerLimits;

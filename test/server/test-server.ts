@@ -7,7 +7,7 @@ import {
   SERVER_LIMITS,
   serverContext,
   type Prompter,
-  type ServedEngine,
+  type HostedEngine,
   type ServerContext,
   type ServerLimits,
 } from "../../src/server/index.ts";
@@ -56,7 +56,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   return { server, context, models, url, client, failures, close: () => server.close(0) };
 }
 
-function engineOf(model: FakeModel, index: number, hasTemplate: boolean): ServedEngine {
+function engineOf(model: FakeModel, index: number, hasTemplate: boolean): HostedEngine {
   const { tokenizer } = model;
   const chat: Prompter = {
     promptIds: (messages) => {

@@ -7,7 +7,7 @@
  */
 
 import type { PromptMessage, Tokenizer } from "../model/index.ts";
-import type { Generation, ServedModel } from "../serving/index.ts";
+import type { Generation, KvPlace, ServedModel } from "../serving/index.ts";
 
 /** Turns a conversation into the prompt that its model was trained on. */
 export interface Prompter {
@@ -18,15 +18,7 @@ export interface Prompter {
   promptIds(messages: readonly PromptMessage[]): Int32Array;
 }
 
-/** Where KV of one generation lies: so many bytes on one place. */
-export interface KvPlace {
-  readonly kind: "local" | "borrowed" | "host";
-  /** The GPU; null for the host. */
-  readonly device: number | null;
-  readonly bytes: number;
-}
-
-export interface ServedEngine {
+export interface HostedEngine {
   /** Unique: what addresses this engine and no other, like `ema-tiny@gpu2`. */
   readonly engineName: string;
   /** What clients ask for; several engines may serve it. */
