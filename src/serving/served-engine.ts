@@ -97,6 +97,11 @@ export class ServedEngine implements ServedModel, EngineSink {
     return this.#open.size;
   }
 
+  /** Requests whose ids are kept: none once the engine has let go of all. */
+  get storedRequests(): number {
+    return this.#tokens.size;
+  }
+
   submit(request: GenerationRequest): GenerationRecord | Rejection {
     const { waitingMax, contextTokensMax } = this.#settings;
     if (this.#isClosing) return { reason: "shutting-down", retryAfterSeconds: 1 };

@@ -36,8 +36,8 @@ const SLICES_A_DEVICE = 256;
 /** What an unpaced link is planned with: a copy thread moves some 5 GB/s in memory. */
 const UNPACED_BYTES_PER_SECOND = 4e9;
 /** Workspaces shrink no further, even where KV has to. */
-const BATCH_TOKENS_LEAST = 64;
-const SEQUENCES_LEAST = 8;
+const BATCH_TOKENS_LEAST = 128;
+const SEQUENCES_LEAST = 32;
 const REFILL_NS = 100e6;
 const HEAD_TIMEOUT_NS = 600e9;
 const PARKED_MAX_NS = 500e6;
