@@ -223,6 +223,7 @@ export function describeCompute(
         const chunk = Array.from({ length: positions }, (_, position) => position);
         const beside = draw(width, key + 5);
         const run = (where: FloatStore[], tokens: number, wanted: number[], isBeside: boolean) => {
+          reset();
           const other = layOut([own], otherKeys, otherValues, shape, tokens);
           const sequence = layOut(where, keys, values, shape, tokens);
           const list = wanted.map((position) => ({ sequence: 1, position }));
