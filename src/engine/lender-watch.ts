@@ -25,6 +25,8 @@ export class LenderWatch {
   /** (sources) share of recent time in which a lender ran, and when that was last brought up. */
   readonly #runningShare: Float64Array;
   #sharedSinceNs = 0;
+  /** Whether no lender runs or ran while its slices were held, and all this is said already. */
+  #isQuiet = false;
 
   constructor(options: EngineOptions, parts: EngineParts, pool: Pool) {
     this.#runningShare = new Float64Array(parts.kv.sourceCount);
@@ -36,6 +38,10 @@ export class LenderWatch {
   /** Brings rates up to date and moves off lenders that run. */
   follow(localStepNs: number, nowNs: number): void {
     const { rates, arena, residency } = this.#parts;
+    if (this.#isQuiet && !isAny(arena.isLenderRunning)) {
+      this.#sharedSinceNs = nowNs;
+      return;
+    }
     rates.refresh(arena, this.#pool, residency.places.leaving);
     this.#followCalm(nowNs);
     if (!rates.isConstrained) return;
@@ -88,9 +94,11 @@ export class LenderWatch {
     this.#sharedSinceNs = nowNs;
     const weight = elapsedNs / (elapsedNs + CALM_WINDOW_NS);
     const { arena, residency } = this.#parts;
+    this.#isQuiet = !isAny(arena.isLenderRunning);
     for (let source = 1; source < arena.hostSource; source++) {
       const isRunning = arena.isLenderRunning[source - 1]!;
       this.#runningShare[source]! += weight * (isRunning - this.#runningShare[source]!);
+      if (this.#runningShare[source]! > 0) this.#isQuiet = false;
       const isCalm = isRunning === 0 && this.#runningShare[source]! < CALM_SHARE;
       residency.places.isCalm[source] = isCalm ? 1 : 0;
     }
@@ -139,4 +147,10 @@ export class LenderWatch {
     if (wanted <= 0 || this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders === 0) return;
     arena.borrow(wanted, false, nowNs);
   }
+}
+
+/** Asked at every step; a loop is faster here than a search of the array. */
+function isAny(marks: Uint8Array): boolean {
+  for (let index = 0; index < marks.length; index++) if (marks[index] === 1) return true;
+  return false;
 }

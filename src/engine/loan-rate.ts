@@ -34,13 +34,15 @@ export function loanBytesPerSecond(
     return portBytesPerSecond;
   }
   const placed = Float64Array.from(heldSlices);
+  const capacity = new Float64Array(placed.length);
   let left = slices - heldSlices.reduce((sum, held) => sum + held, 0);
   let path = fastestBelow(Infinity, pathBytesPerSecond);
   for (; left > 0 && path > 0; path = fastestBelow(path, pathBytesPerSecond)) {
-    const speed = path;
-    left -= fillEvenly(placed, left, (lender) =>
-      pathBytesPerSecond[lender] === speed ? heldSlices[lender]! + idleSlices[lender]! : 0,
-    );
+    for (let lender = 0; lender < capacity.length; lender++) {
+      const isNext = pathBytesPerSecond[lender] === path;
+      capacity[lender] = isNext ? heldSlices[lender]! + idleSlices[lender]! : 0;
+    }
+    left -= fillEvenly(placed, left, capacity);
   }
   let total = 0;
   let longest = 0;
@@ -60,24 +62,31 @@ function fastestBelow(limit: number, paths: Float64Array): number {
  * Raises the lowest entries, like water, until `amount` has been added or all are full.
  * @returns what was added.
  */
-function fillEvenly(
-  levels: Float64Array,
-  amount: number,
-  capacityOf: (index: number) => number,
-): number {
-  const addedBelow = (surface: number, index: number): number =>
-    Math.max(0, Math.min(surface, capacityOf(index)) - levels[index]!);
-  const addedAt = (surface: number): number =>
-    levels.reduce((sum, _, index) => sum + addedBelow(surface, index), 0);
-  let [low, high] = [0, levels.reduce((most, _, index) => Math.max(most, capacityOf(index)), 0)];
+function fillEvenly(levels: Float64Array, amount: number, capacity: Float64Array): number {
+  let low = 0;
+  let high = 0;
+  for (const most of capacity) high = Math.max(high, most);
   for (let round = 0; round < SURFACE_ROUNDS; round++) {
     const middle = (low + high) / 2;
-    if (addedAt(middle) < amount) low = middle;
+    if (addedAt(middle, levels, capacity) < amount) low = middle;
     else high = middle;
   }
-  const added = Math.min(amount, addedAt(high));
-  levels.forEach((level, index) => {
-    levels[index] = level + addedBelow(high, index);
-  });
+  const added = Math.min(amount, addedAt(high, levels, capacity));
+  for (let index = 0; index < levels.length; index++) {
+    levels[index]! += addedBelow(high, levels[index]!, capacity[index]!);
+  }
   return added;
+}
+
+/** Plain loops: a borrower asks this for each amount that it considers, twenty times over. */
+function addedAt(surface: number, levels: Float64Array, capacity: Float64Array): number {
+  let sum = 0;
+  for (let index = 0; index < levels.length; index++) {
+    sum += addedBelow(surface, levels[index]!, capacity[index]!);
+  }
+  return sum;
+}
+
+function addedBelow(surface: number, level: number, capacity: number): number {
+  return Math.max(0, Math.min(surface, capacity) - level);
 }

@@ -134,6 +134,8 @@ export class Residency {
 
   /** Moves what it can to lenders that have been calm for a while. */
   evacuateToCalm(source: number, nowNs: number): void {
+    // Asked at every step of a borrower, and mostly in vain.
+    if (this.places.calm(source) < 0) return;
     this.#moveAway(source, 0, () => this.places.calm(source), nowNs);
   }
 

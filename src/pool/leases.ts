@@ -43,6 +43,8 @@ export class Leases {
   /** (engines) slices lent by lender, borrowed by borrower; live views, not to be written. */
   readonly lentCounts: Int32Array;
   readonly borrowedCounts: Int32Array;
+  /** (engines) engines that hold slices of a lender. */
+  readonly borrowerCounts: Int32Array;
   /** (engines) slices under recall by lender, of either kind and of kind demand. */
   readonly recalledCounts: Int32Array;
   readonly demandedCounts: Int32Array;
@@ -69,6 +71,7 @@ export class Leases {
     this.#engineCount = engineCount;
     this.lentCounts = new Int32Array(engineCount);
     this.borrowedCounts = new Int32Array(engineCount);
+    this.borrowerCounts = new Int32Array(engineCount);
     this.recalledCounts = new Int32Array(engineCount);
     this.demandedCounts = new Int32Array(engineCount);
     this.#pairLent = new Int32Array(pairs);
@@ -106,6 +109,7 @@ export class Leases {
       this.#slicesOfRow.append(row, slice);
     }
     this.#rowsOfPair.append(pair, row);
+    if (this.#pairLent[pair] === 0 && slices.length > 0) this.borrowerCounts[lender]!++;
     this.#pairLent[pair]! += slices.length;
     this.lentCounts[lender]! += slices.length;
     this.borrowedCounts[borrower]! += slices.length;
@@ -125,6 +129,7 @@ export class Leases {
     this.#rowOf[slice] = NONE;
     this.#size[row]!--;
     this.#pairLent[pair]!--;
+    if (this.#pairLent[pair] === 0) this.borrowerCounts[lender]!--;
     this.lentCounts[lender]!--;
     this.borrowedCounts[pair % this.#engineCount]!--;
     const isOwed = this.#pairRecalled[pair]! > 0;
@@ -190,6 +195,7 @@ export class Leases {
     this.#slicesOfRow.check();
     const lent = new Int32Array(this.#engineCount);
     const borrowed = new Int32Array(this.#engineCount);
+    const borrowers = new Int32Array(this.#engineCount);
     const recalled = new Int32Array(this.#engineCount);
     const demanded = new Int32Array(this.#engineCount);
     let held = 0;
@@ -197,6 +203,7 @@ export class Leases {
       const lender = Math.floor(pair / this.#engineCount);
       const sums = this.#checkPair(pair);
       lent[lender]! += sums.size;
+      if (sums.size > 0) borrowers[lender]!++;
       borrowed[pair % this.#engineCount]! += sums.size;
       recalled[lender]! += sums.recalled;
       demanded[lender]! += sums.demanded;
@@ -210,6 +217,7 @@ export class Leases {
     };
     equal("lent", this.lentCounts, lent);
     equal("borrowed", this.borrowedCounts, borrowed);
+    equal("borrower", this.borrowerCounts, borrowers);
     equal("recalled", this.recalledCounts, recalled);
     equal("demanded", this.demandedCounts, demanded);
   }

@@ -146,11 +146,7 @@ export class Pool {
 
   /** Engines that hold slices of this lender just now: they share what it gives. */
   borrowersOf(lender: EngineId): number {
-    let count = 0;
-    for (let other = 0; other < this.#members.length; other++) {
-      if (this.lentTo(lender, other as EngineId) > 0) count++;
-    }
-    return count;
+    return this.#state.leases.borrowerCounts[lender]!;
   }
 
   isRunning(engine: EngineId): boolean {
@@ -173,6 +169,12 @@ export class Pool {
       }
     }
     return { fromIdleLenders, fromRunningLenders };
+  }
+
+  /** Whether loans of the lender cost the borrower more than they brought, of late. */
+  isLosing(lender: EngineId, borrower: EngineId, nowNs: number): boolean {
+    const { accounts, engineCount } = this.#state;
+    return accounts.isBlocked(lender * engineCount + borrower, nowNs);
   }
 
   /** Walks all invariants; costs all slices, for simulations and tests. */

@@ -15,7 +15,7 @@
  */
 
 import { assert } from "../base/index.ts";
-import { computeStepNs, steadyStepNs, type LayerLoads } from "./step-bound.ts";
+import { weighedStepNs, type LayerLoads } from "./step-bound.ts";
 import type { LinkCosts, StepCompute } from "./step-compute.ts";
 
 /** More lenders than any server has; bounds the scratch. */
@@ -32,11 +32,14 @@ export class SplitSearch {
   /** Sources that hold bytes; shortest runs first, whose copies are most a byte. */
   readonly #fillOrder = new Int32Array(SOURCES_MAX);
   #fillCount = 0;
+  /** (ranks) the columns below in that order: they are walked some fifty times a search. */
+  readonly #rankBytes = new Float64Array(SOURCES_MAX);
+  readonly #rankRuns = new Float64Array(SOURCES_MAX);
+  readonly #rankRate = new Float64Array(SOURCES_MAX);
   #compute!: StepCompute;
   #groupLayers = 1;
   #bytes!: Float64Array;
   #runs!: Float64Array;
-  #bytesPerSecond!: Float64Array;
   #staged!: Float64Array;
   #portBytesPerSecond = 0;
   /** A run's copy moves a whole group: its cost is spread over the group's layers. */
@@ -61,7 +64,6 @@ export class SplitSearch {
     this.#groupLayers = groupLayers;
     this.#bytes = bytes;
     this.#runs = runs;
-    this.#bytesPerSecond = bytesPerSecond;
     this.#staged = staged;
     this.#portBytesPerSecond = link.portBytesPerSecond;
     const groupCount = Math.ceil(compute.layers / groupLayers);
@@ -78,6 +80,12 @@ export class SplitSearch {
       this.#totalBytes += sourceBytes;
       this.#slowestNs = Math.max(this.#slowestNs, (sourceBytes * 1e9) / rate);
       this.#insertByRunLength(source);
+    }
+    for (let rank = 0; rank < this.#fillCount; rank++) {
+      const source = this.#fillOrder[rank]!;
+      this.#rankBytes[rank] = bytes[source]!;
+      this.#rankRuns[rank] = runs[source]!;
+      this.#rankRate[rank] = bytesPerSecond[source]!;
     }
   }
 
@@ -124,20 +132,26 @@ export class SplitSearch {
 
   /** Writes the split of this direct time into `staged` and its loads into `loads`. */
   settle(directNs: number): void {
+    this.#split(directNs, this.#staged);
+  }
+
+  /** @param staged (sourceCount) takes the answer; `null` where only the loads are wanted. */
+  #split(directNs: number, staged: Float64Array | null): void {
     const isAllDirect = directNs >= this.allDirectNs && directNs > 0;
     const budgetBytes = (directNs * this.#portBytesPerSecond) / 1e9;
+    const [rankBytes, rankRuns, rankRate] = [this.#rankBytes, this.#rankRuns, this.#rankRate];
+    const copyNsPerRun = this.#copyNsPerRun;
     let directBytes = 0;
     let copyNs = 0;
     for (let rank = 0; rank < this.#fillCount; rank++) {
-      const source = this.#fillOrder[rank]!;
-      const bytes = this.#bytes[source]!;
-      const reachBytes = (directNs * this.#bytesPerSecond[source]!) / 1e9;
+      const bytes = rankBytes[rank]!;
+      const reachBytes = (directNs * rankRate[rank]!) / 1e9;
       const direct = isAllDirect
         ? bytes
         : Math.max(Math.min(bytes, reachBytes, budgetBytes - directBytes), 0);
       directBytes += direct;
-      this.#staged[source] = bytes - direct;
-      copyNs += ((bytes - direct) / bytes) * this.#runs[source]! * this.#copyNsPerRun;
+      if (staged !== null) staged[this.#fillOrder[rank]!] = bytes - direct;
+      copyNs += ((bytes - direct) / bytes) * rankRuns[rank]! * copyNsPerRun;
     }
     const portNs = (this.#totalBytes * 1e9) / this.#portBytesPerSecond;
     this.loads.directBytes = directBytes;
@@ -147,9 +161,8 @@ export class SplitSearch {
   }
 
   #cost(directNs: number): number {
-    this.settle(directNs);
-    const stepNs = steadyStepNs(this.#compute, this.loads, this.#groupLayers);
-    return stepNs + COMPUTE_WEIGHT * computeStepNs(this.#compute, this.loads);
+    this.#split(directNs, null);
+    return weighedStepNs(this.#compute, this.loads, this.#groupLayers, COMPUTE_WEIGHT);
   }
 
   #insertByRunLength(source: number): void {

@@ -46,18 +46,21 @@ export function balanceStepNs(compute: StepCompute, loads: LayerLoads): number {
   return compute.hostNs + compute.layers * (linearNs + attentionNs) + compute.headNs;
 }
 
-/** @returns the step's compute, prolonged by direct reads, as if staged bytes came in time. */
-export function computeStepNs(compute: StepCompute, loads: LayerLoads): number {
-  const linearNs = stagedLinearNs(compute, loads);
-  const attentionNs = mixedAttentionNs(compute, loads);
-  return compute.hostNs + compute.layers * (linearNs + attentionNs) + compute.headNs;
-}
-
 /** @returns the steady-state time of a step: the compute, or what the link and the ring allow. */
 export function steadyStepNs(
   compute: StepCompute,
   loads: LayerLoads,
   groupLayers: number,
+): number {
+  return weighedStepNs(compute, loads, groupLayers, 0);
+}
+
+/** @returns the steady-state time and a share of the step's compute on top. */
+export function weighedStepNs(
+  compute: StepCompute,
+  loads: LayerLoads,
+  groupLayers: number,
+  computeWeight: number,
 ): number {
   const { layers, hostNs, headNs } = compute;
   const linearNs = stagedLinearNs(compute, loads);
@@ -67,12 +70,14 @@ export function steadyStepNs(
   const afterTwo = Math.max(layers - 2 * group, 0) * loads.linkNs;
   // The last group's attention ends the step before, so a step of one group has only one attention.
   const isOneGroup = layers <= group;
-  return Math.max(
-    hostNs + layers * (linearNs + attentionNs) + headNs,
+  const computeNs = hostNs + layers * (linearNs + attentionNs) + headNs;
+  const stepNs = Math.max(
+    computeNs,
     layers * loads.linkNs,
     headNs + group * attentionNs + afterOne,
     isOneGroup ? 0 : headNs + hostNs + group * (linearNs + 2 * attentionNs) + afterTwo,
   );
+  return stepNs + computeWeight * computeNs;
 }
 
 function stagedLinearNs(compute: StepCompute, loads: LayerLoads): number {

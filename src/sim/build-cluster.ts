@@ -6,7 +6,7 @@
  */
 
 import { EmaError, engineId } from "../base/index.ts";
-import { createCostModel, kvMemoryBytes, pathBetween, type Topology } from "../hardware/index.ts";
+import { kvMemoryBytes, pathBetween, type Topology } from "../hardware/index.ts";
 import {
   Engine,
   ROLE_TIMES,
@@ -22,6 +22,7 @@ import type { MemoryLimit, Scenario, SystemSettings } from "../scenario/index.ts
 import type { AdmissionSetting } from "../scheduler/index.ts";
 import type { RequestTable } from "../workload/index.ts";
 import { Cluster, type ClusterMember } from "./cluster.ts";
+import { CostModels } from "./cost-models.ts";
 import { CostedCopies } from "./costed-copies.ts";
 import { CostedRunner } from "./costed-runner.ts";
 import type { Digest } from "./digest.ts";
@@ -123,10 +124,11 @@ export function buildCluster(
     accountWindowNs: ACCOUNT_WINDOW_NS,
   });
   const pool = seams.pool?.(made) ?? made;
+  const costModels = new CostModels(scenario);
   const members: ClusterMember[] = engines.map((engine, index) => {
     const recorder = new Recorder(tables[index]!, index, totalWindow, digest);
     const options = {
-      ...engineOptions(scenario, system, sizes, index, admission),
+      ...engineOptions(scenario, system, sizes, index, admission, costModels),
       headTimeoutNs: seams.headTimeoutNs ?? HEAD_TIMEOUT_NS,
       roleTimes: seams.roleTimes ?? ROLE_TIMES,
     };
@@ -214,6 +216,7 @@ export function engineOptions(
   sizes: readonly EngineMemorySize[],
   index: number,
   admission: AdmissionSetting,
+  costModels: CostModels,
 ): Omit<EngineOptions, "headTimeoutNs"> {
   const { engines, topology, slo } = scenario;
   const engine = engines[index]!;
@@ -231,7 +234,7 @@ export function engineOptions(
     engineCount: n,
     isElastic,
     layout: size.layout,
-    cost: createCostModel(gpu, engine.model),
+    cost: costModels.of(index),
     ownSlices: size.ownSlices,
     slicesOf: sizes.map((other) => other.ownSlices),
     borrowLimitSlices: limit,
