@@ -37,7 +37,7 @@ export class ChoiceSet {
 
   /**
    * @returns the next piece of any choice, or null behind the last of all.
-   * @throws what a reader throws; the other choices are aborted then.
+   * @throws what a reader throws; the answer is over then, and the others are to be aborted.
    */
   async next(): Promise<ChoicePiece | null> {
     if (!this.#hasBegun) {
@@ -50,10 +50,7 @@ export class ChoiceSet {
         if (piece.finishReason === null) void this.#read(this.choices[piece.index]!.reader);
         return piece;
       }
-      if (this.#failure !== null) {
-        this.abort();
-        throw this.#failure;
-      }
+      if (this.#failure !== null) throw this.#failure;
       if (this.#readingCount === 0) return null;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }

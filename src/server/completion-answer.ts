@@ -20,14 +20,12 @@ export interface CompletionPart {
 /**
  * One answer, or one chunk of it.
  * @param usage null: not told here
- * @param echoLengths (choices) characters before the generated text, for offsets
  */
 export function completionAnswer(
   head: AnswerHead,
   parts: readonly CompletionPart[],
   usage: Usage | null,
   hasLogprobs: boolean,
-  echoLengths: readonly number[],
 ): object {
   return {
     id: head.id,
@@ -38,19 +36,20 @@ export function completionAnswer(
     choices: parts.map(({ index, text, logprobs, finishReason }) => ({
       index,
       text,
-      logprobs: hasLogprobs ? columnsOf(logprobs, echoLengths[index] ?? 0) : null,
+      logprobs: hasLogprobs ? columnsOf(logprobs) : null,
       finish_reason: finishReason,
     })),
     ...(usage === null ? {} : { usage }),
   };
 }
 
-function columnsOf(logprobs: readonly PlacedLogprob[], echoLength: number): object {
+/** Offsets are into the generated text: an echo has no log probabilities. */
+function columnsOf(logprobs: readonly PlacedLogprob[]): object {
   return {
     tokens: logprobs.map(({ token }) => token.text),
     token_logprobs: logprobs.map(({ token }) => token.logprob),
     top_logprobs: logprobs.map(({ token, top }) => likeliest([...top, token])),
-    text_offset: logprobs.map(({ textOffset }) => echoLength + textOffset),
+    text_offset: logprobs.map(({ textOffset }) => textOffset),
   };
 }
 

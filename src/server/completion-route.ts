@@ -92,7 +92,7 @@ function whole(
     return { ...choice, text: echo + choice.text };
   });
   const usage = usageOf(promptTokens, completionTokens);
-  return completionAnswer(head, parts, usage, isLogged(body), lengthsOf(echoes));
+  return completionAnswer(head, parts, usage, isLogged(body));
 }
 
 async function* events(choices: ChoiceSet, completion: Completion): AsyncGenerator<object> {
@@ -100,8 +100,7 @@ async function* events(choices: ChoiceSet, completion: Completion): AsyncGenerat
   const isUsageAsked = body.stream_options?.include_usage === true;
   const noUsage = isUsageAsked ? { usage: null } : {};
   const chunk = (part: CompletionPart): object => {
-    const lengths = lengthsOf(echoes);
-    return { ...completionAnswer(head, [part], null, isLogged(body), lengths), ...noUsage };
+    return { ...completionAnswer(head, [part], null, isLogged(body)), ...noUsage };
   };
   const isEchoAlone = choices.choices.length === 0;
   for (const [index, echo] of echoes.entries()) {
@@ -115,7 +114,7 @@ async function* events(choices: ChoiceSet, completion: Completion): AsyncGenerat
   }
   if (isUsageAsked) {
     const usage = usageOf(promptTokens, choices.completionTokens);
-    yield completionAnswer(head, [], usage, false, []);
+    yield completionAnswer(head, [], usage, false);
   }
 }
 
@@ -125,8 +124,4 @@ function echoAlone(text: string, index: number): CompletionPart {
 
 function isLogged({ logprobs }: CompletionRequest): boolean {
   return logprobs !== undefined && logprobs !== null;
-}
-
-function lengthsOf(texts: readonly string[]): number[] {
-  return texts.map((text) => text.length);
 }

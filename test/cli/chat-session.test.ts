@@ -86,11 +86,11 @@ describe("a conversation", () => {
   });
 
   it("makes room for more than a few tokens once an answer has filled the context", async () => {
-    const models = [{ contextTokensMax: 200, text: "on and on ".repeat(50) }];
+    const models = [{ contextTokensMax: 200, text: "Hello, world the END".repeat(50) }];
     const { answers, summaries, notes } = await converse(["one", "two"], { models }, null);
     expect(summaries[0]!.isCut).toBe(true);
     expect(notes).toEqual(["the 2 oldest messages did not fit and were forgotten"]);
-    expect(answers[1]!.length).toBe(answers[0]!.length);
+    expect(answers[1]!.length).toBeGreaterThan(answers[0]!.length / 2);
   });
 
   it("goes on after a message that fits in no way", async () => {

@@ -79,12 +79,14 @@ describe("a whole answer", () => {
   });
 
   it("has n choices that differ by seed and can be repeated one by one", async () => {
-    const options = { n: 3, seed: 7, max_tokens: 6 };
-    const { choices, usage } = await whole(options);
+    const options = { seed: 7, max_tokens: 20, logprobs: true };
+    const { choices, usage } = await whole({ ...options, n: 3 });
     expect(choices.map(({ index }) => index)).toEqual([0, 1, 2]);
-    expect(usage!.completion_tokens).toBe(18);
-    const third = await whole({ seed: 9, max_tokens: 6 });
-    expect(third.choices[0]!.message.content).toBe(choices[2]!.message.content);
+    expect(usage!.completion_tokens).toBe(60);
+    const tokens = choices.map(({ logprobs }) => JSON.stringify(logprobs));
+    expect(new Set(tokens).size).toBe(3);
+    const third = await whole({ ...options, seed: 9 });
+    expect(JSON.stringify(third.choices[0]!.logprobs)).toBe(tokens[2]);
   });
 
   it("of temperature 0, or of top_p 0, draws nothing", async () => {

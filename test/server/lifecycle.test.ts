@@ -72,6 +72,27 @@ describe("a client that goes", () => {
   });
 });
 
+it("a choice that meets its stop string frees its KV while others run on", async () => {
+  const text = (prompt: string) => (prompt === "a" ? "Hello" : "no such word");
+  const { client, models } = await start({ models: [{ isManual: true, text }] });
+  const [model] = models;
+  const both = client.completions.create({
+    ...{ model: "fake", prompt: ["a", "b"], stop: "Hello", max_tokens: 100 },
+    ...({ ignore_eos: true } as object),
+  });
+  await until(() => model!.submitted.length === 2);
+  const [first, second] = model!.submitted;
+  // The word has five letters, and no token less than one of them.
+  for (let i = 0; i < 5; i++) model!.step();
+  await until(() => first!.state === "aborted");
+  expect(second!.state).toBe("running");
+  model!.step();
+  expect(model!.load().running).toBe(1);
+  for (let i = 0; i < 100; i++) model!.step();
+  const { choices } = await both;
+  expect(choices.map((choice) => choice.finish_reason)).toEqual(["stop", "length"]);
+});
+
 describe("a client that reads slowly", () => {
   /** More than the sockets of a loopback connection take in, nearly all of it before any token. */
   const PROMPT = "é🚀x".repeat(30_000);
