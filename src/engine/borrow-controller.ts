@@ -10,6 +10,7 @@ import { engineId } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
+import type { ArrivalReserve } from "./arrival-reserve.ts";
 import {
   LoanAmount,
   type BestSlices,
@@ -28,12 +29,15 @@ export interface BorrowOptions extends LoanAmountOptions {
 
 /** What it decides over. */
 export interface BorrowParts extends LoanAmountParts {
+  readonly reserve: ArrivalReserve;
   readonly planner: StepPlanner;
   readonly ladder: RecallLadder;
 }
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
+/** What is borrowed for prompts to come goes home when this many times as much is free at home. */
+const RESERVES_KEPT = 2;
 
 export class BorrowController {
   readonly #options: BorrowOptions;
@@ -45,6 +49,7 @@ export class BorrowController {
   readonly #amount: LoanAmount;
   readonly #planner: StepPlanner;
   readonly #ladder: RecallLadder;
+  readonly #reserve: ArrivalReserve;
   #lastShortNs = -Infinity;
   #shortSinceNs = 0;
 
@@ -58,6 +63,7 @@ export class BorrowController {
     this.#amount = new LoanAmount(options, parts);
     this.#planner = parts.planner;
     this.#ladder = parts.ladder;
+    this.#reserve = parts.reserve;
   }
 
   decide(nowNs: number): void {
@@ -119,11 +125,25 @@ export class BorrowController {
     return Math.ceil((blocks - held) / layout.blocksPerSlice);
   }
 
-  /** Nobody waits: room for the next tokens, or for all that is left of prompts in work. */
+  /**
+   * Nobody waits: room for the next tokens, for all that is left of prompts in work, and, where the
+   * engine has nothing lent, for the next prompts.
+   */
   #growthSlices(): number {
-    if (!this.#scheduler.isMemoryShort) return 0;
-    const missing = this.#promisedBlocks() - this.#heldBlocks();
-    return Math.max(1, Math.ceil(missing / this.#kv.layout.blocksPerSlice));
+    const { blocksPerSlice } = this.#kv.layout;
+    if (this.#scheduler.isMemoryShort) {
+      return Math.max(1, Math.ceil(-this.#spareBlocks() / blocksPerSlice));
+    }
+    if (this.#arena.offeredSlices > 0 || this.#scheduler.rotation.isLinkFull) return 0;
+    // Admission counts a share of what running sequences will grow by.
+    const growth = this.#options.growthShare * this.#scheduler.claims.growthBlocks;
+    const missing = growth + this.#reserve.blocks - this.#spareBlocks();
+    return Math.ceil(missing / blocksPerSlice);
+  }
+
+  /** What is held beyond what running sequences have, and what their prompts still need. */
+  #spareBlocks(): number {
+    return this.#heldBlocks() - this.#promisedBlocks();
   }
 
   /** What running sequences have, and what their prompts still need. */
@@ -163,7 +183,7 @@ export class BorrowController {
   #bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
     // A request larger than the engine's own memory is served for its own sake, not for throughput.
     if (this.#mustBorrow()) return { slices: slicesMax, bound: "limit" };
-    return this.#amount.bestSlices(slicesMax, sources);
+    return this.#amount.bestSlices(slicesMax, this.#reserve.blocks, sources);
   }
 
   #mustBorrow(): boolean {
@@ -186,10 +206,12 @@ export class BorrowController {
     const { freeBlocks } = this.#kv.slices;
     // Home has room for what comes; empty borrowed slices serve nobody here.
     if (freeBlocks[LOCAL_SOURCE]! < this.#kv.layout.blocksPerSlice) return;
-    // A long prompt was admitted on them, and has not come so far yet.
+    // A long prompt was admitted on them and has not come so far yet, or they would be asked for
+    // again at once.
     const { blocksPerSlice } = this.#kv.layout;
-    const ownBlocks = this.#heldBlocks() - this.#arena.borrowedSlices * blocksPerSlice;
-    if (this.#promisedBlocks() > ownBlocks) return;
+    const spareOwn = this.#spareBlocks() - this.#arena.borrowedSlices * blocksPerSlice;
+    const growth = this.#options.growthShare * this.#scheduler.claims.growthBlocks;
+    if (spareOwn < growth + RESERVES_KEPT * this.#reserve.blocks) return;
     this.#returnEmpty(nowNs);
   }
 

@@ -10,6 +10,7 @@ import { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { ReadSet } from "../prefetch/index.ts";
 import { Scheduler, type SchedulerEvents } from "../scheduler/index.ts";
+import { ArrivalReserve } from "./arrival-reserve.ts";
 import { BorrowController } from "./borrow-controller.ts";
 import { EngineCounters } from "./engine-counters.ts";
 import { EngineMemory } from "./engine-memory.ts";
@@ -38,6 +39,7 @@ export interface EngineParts {
   readonly borrowing: BorrowController;
   readonly accounts: LoanAccounts;
   readonly headroom: LendingHeadroom;
+  readonly reserve: ArrivalReserve;
 }
 
 export function createParts(
@@ -77,9 +79,10 @@ export function createParts(
   const flight = new StepFlight(runner, kv, sequences, cost, planner, rates, counters);
   const rowsOf = { pool, slicesOf: options.slicesOf };
   const ladder = new RecallLadder(arena, kv, scheduler, residency, counters, host, rowsOf);
+  const reserve = new ArrivalReserve(layout, options.ownSlices);
   const borrowing = new BorrowController(
     { ...options, growthShare: options.admission.growthShare },
-    { pool, arena, kv, scheduler, rates, cost, planner, forecast, ladder },
+    { pool, arena, kv, scheduler, rates, cost, planner, forecast, ladder, reserve },
   );
   const accounts = new LoanAccounts(options, kv, scheduler);
   const headroom = new LendingHeadroom(options, kv);
@@ -97,5 +100,6 @@ export function createParts(
     borrowing,
     accounts,
     headroom,
+    reserve,
   };
 }

@@ -73,6 +73,7 @@ export class Engine implements SchedulerEvents, LadderHost {
 
   submit(request: number, promptTokens: number, outputTokensMax: number, nowNs: number): void {
     this.#nowNs = nowNs;
+    this.#parts.reserve.observe(promptTokens);
     this.scheduler.submit(request, promptTokens, outputTokensMax, nowNs);
     if (!this.#parts.flight.isInFlight) this.#retryNs = nowNs;
   }
@@ -229,7 +230,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #submitStep(nowNs: number): void {
-    const { flight, arena, residency, planner } = this.#parts;
+    const { flight, arena, residency, planner, reserve, rates } = this.#parts;
     this.scheduler.steps.advance();
     flight.submit(this.scheduler.batch, nowNs);
     this.#setActive(true, nowNs);
@@ -237,7 +238,11 @@ export class Engine implements SchedulerEvents, LadderHost {
     if (arena.borrowedSlices === 0) return;
     // The ring first: room that prompts move out into is gone before the ring's slice is empty.
     planner.growRing(residency, nowNs);
-    residency.prepareRoom(this.scheduler, this.#options.maxBatchTokens, nowNs);
+    const { maxBatchTokens } = this.#options;
+    const arrivalBlocks = rates.hasRoomFor(reserve.blocks, this.kv, flight.localStepNs)
+      ? reserve.blocks
+      : 0;
+    residency.prepareRoom(this.scheduler, maxBatchTokens, arrivalBlocks, nowNs);
   }
 
   #control(nowNs: number): void {

@@ -7,7 +7,7 @@
  */
 
 import { engineId, type EngineId } from "../base/index.ts";
-import type { Arena } from "../kvcache/index.ts";
+import type { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { LinkPort } from "../scheduler/index.ts";
 
@@ -23,6 +23,12 @@ export interface LinkRateOptions {
   /** (sources) achieved HBM bandwidth of the source's device. */
   readonly hbmBytesPerSecond: Float64Array;
 }
+
+/** Shares of a step: links busy with what is out, and with what would move out. */
+const BUSY_SHARE_MAX = 1 / 2;
+const MORE_SHARE_MAX = 1 / 4;
+
+type Reads = Pick<KvCache, "readSet" | "layout">;
 
 export class LinkRates implements LinkPort {
   readonly sourceBytesPerSecond: Float64Array;
@@ -60,6 +66,24 @@ export class LinkRates implements LinkPort {
 
   pathBytesPerSecond(source: number): number {
     return this.#options.pathBytesPerSecond[source]!;
+  }
+
+  /**
+   * Whether blocks may move out for somebody who has not come yet: they are read in every step
+   * until they end, so links must be less than half busy, and hardly busier with them.
+   */
+  hasRoomFor(blocks: number, { readSet, layout }: Reads, stepNs: number): boolean {
+    let busyNs = (readSet.totalBytes() * layout.layers * 1e9) / this.portBytesPerSecond;
+    let together = 0;
+    for (let source = 1; source < this.sourceBytesPerSecond.length; source++) {
+      const rate = this.sourceBytesPerSecond[source]!;
+      together += rate;
+      const bytes = readSet.stagedBytes[source]! + readSet.directBytes[source]!;
+      if (bytes > 0) busyNs = Math.max(busyNs, (bytes * layout.layers * 1e9) / rate);
+    }
+    const bytesPerSecond = Math.min(together, this.portBytesPerSecond);
+    const moreNs = (blocks * layout.blockBytes * 1e9) / bytesPerSecond;
+    return busyNs < BUSY_SHARE_MAX * stepNs && moreNs < MORE_SHARE_MAX * stepNs;
   }
 
   /** @param leaving (sources) moves under way that leave a source. */

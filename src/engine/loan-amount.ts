@@ -53,8 +53,11 @@ export class LoanAmount {
     this.#parts = parts;
   }
 
-  /** @returns how many borrowed slices are best, read over the paths they would lie behind. */
-  bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
+  /**
+   * @param arrivalBlocks room for requests to come, beside those that run and wait.
+   * @returns how many borrowed slices are best, read over the paths they would lie behind.
+   */
+  bestSlices(slicesMax: number, arrivalBlocks: number, sources: LoanSources): BestSlices {
     const { ownSlices, maxSequences, tpotTargetNs } = this.#options;
     const { kv, scheduler, forecast, cost } = this.#parts;
     const { layout } = kv;
@@ -62,12 +65,14 @@ export class LoanAmount {
     const sequences = Math.max(1, scheduler.sequences.count);
     const blocks = this.#meanBlocks();
     const growth = (this.#options.growthShare * scheduler.claims.growthBlocks) / sequences;
+    const sequenceBlocks = Math.max(1, blocks + growth);
+    const served = sequences + scheduler.waiting.size + Math.ceil(arrivalBlocks / sequenceBlocks);
     const tokensOf = (count: number): number => count * blocks * layout.blockTokens;
     const port = this.#parts.rates.portBytesPerSecond;
     const answer = remoteBytesWanted({
       ownBytes: ownSlices * sliceBytes,
-      sequenceBytes: Math.max(1, blocks + growth) * layout.blockBytes,
-      sequencesMax: Math.min(maxSequences, sequences + scheduler.waiting.size),
+      sequenceBytes: sequenceBlocks * layout.blockBytes,
+      sequencesMax: Math.min(maxSequences, served),
       remoteBytesMax: slicesMax * sliceBytes,
       tpotTargetNs,
       forecast: {

@@ -77,15 +77,22 @@ export class Residency {
 
   /**
    * Room for the next steps' growth and the next chunk: sealed blocks move out for them. For a
-   * request that waits only while the links carry what is out already.
+   * request that waits, or may come, only while the links carry what is out already.
    */
-  prepareRoom(scheduler: Scheduler, maxBatchTokens: number, nowNs: number): void {
+  prepareRoom(
+    scheduler: Scheduler,
+    maxBatchTokens: number,
+    arrivalBlocks: number,
+    nowNs: number,
+  ): void {
     const { blockTokens } = this.#kv.layout;
     const growth = Math.ceil((2 * scheduler.sequences.count) / blockTokens) + 2;
     this.places.localReserveBlocks = growth;
     let chunk = scheduler.claims.claimedBlocks;
-    if (scheduler.waiting.size > 0 && !scheduler.rotation.isLinkFull) {
-      chunk = Math.max(chunk, scheduler.waiting.tokensAt(0) / blockTokens + 1);
+    if (!scheduler.rotation.isLinkFull) {
+      const isWaiting = scheduler.waiting.size > 0;
+      const next = isWaiting ? scheduler.waiting.tokensAt(0) / blockTokens + 1 : arrivalBlocks;
+      chunk = Math.max(chunk, next);
     }
     this.makeLocalRoom(growth + Math.min(maxBatchTokens / blockTokens, Math.ceil(chunk)), nowNs);
   }

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { LinkRates } from "../../src/engine/link-rates.ts";
-import type { Arena } from "../../src/kvcache/index.ts";
+import type { Arena, KvCache } from "../../src/kvcache/index.ts";
 import type { Pool } from "../../src/pool/index.ts";
 
 const PATH = 276e9;
@@ -39,4 +39,20 @@ it("one that runs gives its share to all its borrowers together", () => {
 it("without pacing it gives all, with a share of nothing nothing", () => {
   expect(ratesWhen([1, 1], 2, null).sourceBytesPerSecond[1]).toBe(PATH);
   expect(ratesWhen([1, 1], 2, 0).sourceBytesPerSecond[1]).toBe(0);
+});
+
+it("blocks move out beforehand while links are less than half busy, and hardly busier", () => {
+  const rates = ratesWhen([1, 0], 1, 0.02);
+  const stagedBytes = new Float64Array(4);
+  const readSet = { totalBytes: () => 30e6, stagedBytes, directBytes: new Float64Array(4) };
+  const reads = { readSet, layout: { layers: 40, blockBytes: 10e6 } } as unknown as KvCache;
+  stagedBytes[2] = 30e6;
+  // 1.2 GB at 276 GB/s are 4.3 ms, 50 blocks more 1.8 ms.
+  expect(rates.hasRoomFor(50, reads, 10e6)).toBe(true);
+  expect(rates.hasRoomFor(50, reads, 8e6)).toBe(false);
+  expect(rates.hasRoomFor(100, reads, 10e6)).toBe(false);
+  // 0.2 GB of a running lender's 25 GB/s are 8 ms.
+  stagedBytes[1] = 5e6;
+  expect(rates.hasRoomFor(50, reads, 10e6)).toBe(false);
+  expect(rates.hasRoomFor(50, reads, 17e6)).toBe(true);
 });

@@ -153,7 +153,7 @@ describe("how many slices are best", () => {
       fc.property(anyCase, (of) => {
         const peers = [{ ...IDLE, idle: of.slicesMax }];
         const { amount } = amountOf(of, peers);
-        const { slices } = amount.bestSlices(of.slicesMax, amount.sources());
+        const { slices } = amount.bestSlices(of.slicesMax, 0, amount.sources());
         expect(slices).toBeLessThanOrEqual(of.slicesMax);
         let best = 0;
         for (let other = 0; other <= of.slicesMax; other++) {
@@ -173,7 +173,7 @@ describe("how many slices are best", () => {
     expect([...sources.idleSlices]).toEqual([0, 100, Math.floor(bytes / layout.sliceBytes)]);
     expect(sources.sharedSlices).toBe(sources.idleSlices[2]);
     expect(sources.pathBytesPerSecond[2]).toBeCloseTo(0.02 * 1244e9);
-    expect(amount.bestSlices(sources.sharedSlices, sources).slices).toBe(sources.sharedSlices);
+    expect(amount.bestSlices(sources.sharedSlices, 0, sources).slices).toBe(sources.sharedSlices);
   });
 
   it("shares a running lender with those who borrow from it, itself among them", () => {
