@@ -19,6 +19,8 @@ export interface RunOptions {
   /** The part of the steps, at the end, whose sequences have `longLength` positions. */
   readonly longPart: number;
   readonly longLength: number;
+  /** The step from which text is of the late stage: more questions, which weigh more. */
+  readonly lateFrom: number;
   readonly rate: number;
   readonly warmUp: number;
   /** The part of the steps, at the end, over which the rate falls. */
@@ -38,11 +40,12 @@ export const DEFAULTS: RunOptions = {
   name: "ema-tiny",
   optimizer: "muon",
   seed: 1,
-  steps: 2600,
+  steps: 2700,
   sequences: 4,
   length: 256,
-  longPart: 0.15,
+  longPart: 0.2,
   longLength: 1024,
+  lateFrom: 1856,
   rate: 0.02,
   warmUp: 60,
   fallPart: 0.4,
@@ -61,6 +64,7 @@ export const OPTION_HELP = `
   --steps N                                     may be changed when a run goes on
   --seed N --sequences N --length N   rows and positions of a step's batch
   --longPart P --longLength N                   part of the steps with long rows, at the end
+  --lateFrom N                                  step from which questions weigh more
   --optimizer muon|adamw --rate R --warmUp N --fallPart P --decay D
   --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from
   --width N --layers N --heads N --kvHeads N --feedForward N --context N --name NAME`.slice(1);

@@ -11,6 +11,7 @@ import { assert } from "../../src/base/assert.ts";
 import { Prng } from "../../src/base/prng.ts";
 import { BpeEncoder } from "./bpe-encoder.ts";
 import type { Vocabulary } from "./bpe-trainer.ts";
+import type { Stage } from "./corpus/dialogue.ts";
 import { type KernelModule, Workbench } from "./kernels.ts";
 import { LlamaNetwork } from "./llama-network.ts";
 import { initialParameters, type LlamaShape, parameterCount } from "./llama-shape.ts";
@@ -100,19 +101,20 @@ export class TrainingRun {
   /** One step. */
   advance(): void {
     const stream = STREAMS.training + this.#step;
-    this.#lossSum += this.#lossOn(stream, this.#options.seed, this.#lengthNow());
+    const stage = this.#step < this.#options.lateFrom ? "early" : "late";
+    this.#lossSum += this.#lossOn(stream, this.#options.seed, this.#lengthNow(), stage);
     this.#normSum += this.#optimizer.apply(this.#step);
     this.#step++;
     this.#reportSteps++;
   }
 
-  /** The mean loss in nats on text that no step has seen; leaves the run as it is. */
+  /** The mean loss in nats on early text that no step has seen; leaves the run as it is. */
   validate(): number {
     let sum = 0;
     for (let batch = 0; batch < VALIDATION_BATCHES; batch++) {
       // Another seed, because the streams of this one are counted by its steps.
       const seed = -1 - this.#options.seed - batch * 1000;
-      sum += this.#lossOn(STREAMS.validation, seed, this.#options.length);
+      sum += this.#lossOn(STREAMS.validation, seed, this.#options.length, "early");
     }
     this.#bench.kernels.fill(this.#network.gradients, this.parameterCount, 0);
     return sum / VALIDATION_BATCHES;
@@ -138,10 +140,10 @@ export class TrainingRun {
     return this.#step >= steps * (1 - longPart) ? longLength : length;
   }
 
-  #lossOn(stream: number, seed: number, length: number): number {
+  #lossOn(stream: number, seed: number, length: number, stage: Stage): number {
     const { rows: count } = this.#network;
     const prng = new Prng(seed, stream);
-    const rows = makeRows(this.encoder, prng, count / length, length);
+    const rows = makeRows(this.encoder, prng, count / length, length, stage);
     this.#network.setLength(length);
     this.#network.forward(rows.tokens);
     // A batch in which only users speak teaches nothing, and must not divide by zero.

@@ -9,7 +9,11 @@
 
 import { Prng } from "../../src/base/prng.ts";
 import type { BpeEncoder } from "./bpe-encoder.ts";
-import { makeDocument, type Turn } from "./corpus/dialogue.ts";
+import { makeDocument, type Stage, type Turn } from "./corpus/dialogue.ts";
+
+/** In the late stage a short answer weighs more: there are few of its words, and each matters. */
+const SHORT_ANSWER_CHARACTERS = 100;
+const SHORT_ANSWER_WEIGHT = 4;
 
 /** The first ids of the vocabulary. */
 export const SPECIALS = ["<|begin|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"];
@@ -26,26 +30,29 @@ export interface TrainingRows {
   readonly learnt: number;
 }
 
-/** One document as ids, and for each whether the model should learn to say it. */
+/** One document as ids, and for each what it counts that the model learns to say it. */
 export function encodeDocument(
   encoder: BpeEncoder,
   turns: readonly Turn[],
-): { ids: number[]; isLearnt: boolean[] } {
+  stage: Stage = "early",
+): { ids: number[]; learnt: number[] } {
   const ids = [encoder.special("<|begin|>")];
-  const isLearnt = [false];
+  const learnt = [0];
   for (const { role, text } of turns) {
-    const isOwn = role === "assistant" || role === "text";
+    const isShort = role === "assistant" && text.length < SHORT_ANSWER_CHARACTERS;
+    const own = isShort && stage === "late" ? SHORT_ANSWER_WEIGHT : 1;
+    const weight = role === "assistant" || role === "text" ? own : 0;
     if (role !== "text") {
       ids.push(encoder.special(`<|${role}|>`));
-      isLearnt.push(false);
+      learnt.push(0);
     }
     const words = [...encoder.encode(text), encoder.special("<|end|>")];
     for (const id of words) {
       ids.push(id);
-      isLearnt.push(isOwn);
+      learnt.push(weight);
     }
   }
-  return { ids, isLearnt };
+  return { ids, learnt };
 }
 
 /** Rows that each begin with a document; the last one of a row is cut where the row ends. */
@@ -54,28 +61,29 @@ export function makeRows(
   prng: Prng,
   sequences: number,
   length: number,
+  stage: Stage,
 ): TrainingRows {
   const tokens = new Int32Array(sequences * length);
   const targets = new Int32Array(sequences * length);
   const weights = new Float32Array(sequences * length);
-  let learnt = 0;
+  let total = 0;
   for (let sequence = 0; sequence < sequences; sequence++) {
     const ids: number[] = [];
-    const isLearnt: boolean[] = [];
+    const learnt: number[] = [];
     while (ids.length <= length) {
-      const document = encodeDocument(encoder, makeDocument(prng));
+      const document = encodeDocument(encoder, makeDocument(prng, stage), stage);
       ids.push(...document.ids);
-      isLearnt.push(...document.isLearnt);
+      learnt.push(...document.learnt);
     }
     for (let position = 0; position < length; position++) {
       const index = sequence * length + position;
       tokens[index] = ids[position]!;
       targets[index] = ids[position + 1]!;
-      weights[index] = isLearnt[position + 1]! ? 1 : 0;
-      learnt += weights[index]!;
+      weights[index] = learnt[position + 1]!;
+      total += weights[index]!;
     }
   }
-  return { tokens, targets, weights, learnt };
+  return { tokens, targets, weights, learnt: total };
 }
 
 /** Enough text of the same kind to learn a vocabulary from. */

@@ -88,9 +88,9 @@ it("rows learn what the model says and not what users type", () => {
     { role: "user", text: "hi" },
     { role: "assistant", text: "hello" },
   ] as const;
-  const { ids, isLearnt } = encodeDocument(encoder, turns);
-  const learnt = ids.filter((_, index) => isLearnt[index]);
-  expect(learnt).toEqual([...encoder.encode("hello"), encoder.special("<|end|>")]);
+  const { ids, learnt } = encodeDocument(encoder, turns);
+  const own = ids.filter((_, index) => learnt[index] === 1);
+  expect(own).toEqual([...encoder.encode("hello"), encoder.special("<|end|>")]);
   const specials = ids.filter((id) => id < SPECIALS.length).map((id) => SPECIALS[id]);
   const [begin, end] = ["<|begin|>", "<|end|>"];
   const roles = ["<|system|>", "<|user|>", "<|assistant|>"];
@@ -99,7 +99,7 @@ it("rows learn what the model says and not what users type", () => {
 
 it("rows begin with a document, and their targets are what follows", () => {
   const encoder = new BpeEncoder(vocabulary);
-  const { tokens, targets, weights, learnt } = makeRows(encoder, new Prng(2), 3, 50);
+  const { tokens, targets, weights, learnt } = makeRows(encoder, new Prng(2), 3, 50, "late");
   for (let row = 0; row < 3; row++) expect(tokens[row * 50]).toBe(encoder.special("<|begin|>"));
   for (let index = 0; index < 149; index++) {
     if (index % 50 !== 49) expect(targets[index]).toBe(tokens[index + 1]);

@@ -36,35 +36,42 @@ export interface Turn {
   readonly text: string;
 }
 
-/** Talks by how often they come; a story counts more because it is longer. */
-const TALKS: readonly (readonly [Talk, number])[] = [
-  [greeting, 6],
-  [farewell, 3],
-  [mood, 4],
-  [self, 9],
-  [joke, 2],
-  [poem, 3],
-  [names, 4],
-  [likes, 3],
-  [fact, 14],
-  [lists, 4],
-  [calendar, 4],
-  [unknown, 5],
-  [count, 4],
-  [sum, 9],
-  [neighbours, 4],
-  [baskets, 5],
-  [world, 14],
-  [remember, 7],
-  [story, 9],
-  [longStory, 1],
+/**
+ * What a run sees first and what it sees last: language is learnt from stories, and what is asked
+ * for in few words takes more of them.
+ */
+export type Stage = "early" | "late";
+
+/** Talks and how often they come in either stage; a story counts more because it is longer. */
+const TALKS: readonly (readonly [talk: Talk, early: number, late: number])[] = [
+  [greeting, 6, 3],
+  [farewell, 3, 2],
+  [mood, 4, 4],
+  [self, 9, 6],
+  [joke, 2, 1],
+  [poem, 3, 2],
+  [names, 4, 8],
+  [likes, 3, 6],
+  [fact, 14, 14],
+  [lists, 4, 6],
+  [calendar, 4, 6],
+  [unknown, 5, 3],
+  [count, 4, 4],
+  [sum, 9, 12],
+  [neighbours, 4, 5],
+  [baskets, 5, 10],
+  [world, 14, 24],
+  [remember, 7, 12],
+  [story, 9, 5],
+  [longStory, 1, 1],
 ];
 
-const TOTAL = TALKS.reduce((sumOfWeights, [, weight]) => sumOfWeights + weight, 0);
+/** How many documents are plain stories. */
+const TEXT_PART = { early: 0.1, late: 0.05 };
 
-/** One document; a tenth are plain stories, the rest dialogues. */
-export function makeDocument(prng: Prng): Turn[] {
-  if (chance(prng, 0.1)) {
+/** One document: a plain story or a dialogue. */
+export function makeDocument(prng: Prng, stage: Stage = "early"): Turn[] {
+  if (chance(prng, TEXT_PART[stage])) {
     const told = chance(prng, 0.2) ? tellLongStory(prng, 2 + prng.nextBelow(3)) : tellStory(prng);
     return [{ role: "text", text: told.text }];
   }
@@ -73,7 +80,7 @@ export function makeDocument(prng: Prng): Turn[] {
   if (system !== null) turns.push({ role: "system", text: system });
   const talks = chance(prng, 0.15) ? 8 + prng.nextBelow(12) : 1 + prng.nextBelow(6);
   for (let index = 0; index < talks; index++) {
-    say(turns, pickTalk(prng)(prng));
+    say(turns, pickTalk(prng, stage)(prng));
     // Who offers a story must know what "yes" means.
     const isOffer = turns.at(-1)!.text.endsWith("tell you a story?");
     if (isOffer && chance(prng, 0.4)) say(turns, acceptedStory(prng));
@@ -88,11 +95,13 @@ function say(turns: Turn[], talk: readonly Exchange[]): void {
   }
 }
 
-function pickTalk(prng: Prng): Talk {
-  let place = prng.nextBelow(TOTAL);
-  for (const [talk, weight] of TALKS) {
-    if (place < weight) return talk;
-    place -= weight;
+function pickTalk(prng: Prng, stage: Stage): Talk {
+  const column = stage === "early" ? 1 : 2;
+  const total = TALKS.reduce((sumOfWeights, row) => sumOfWeights + row[column], 0);
+  let place = prng.nextBelow(total);
+  for (const row of TALKS) {
+    if (place < row[column]) return row[0];
+    place -= row[column];
   }
   return story;
 }
