@@ -62,6 +62,15 @@ export class BackgroundClearing {
     return bytesMax - left;
   }
 
+  /** The range is wanted for something else: it is not written any more, and its id not given. */
+  cancel(id: number): void {
+    const index = this.#waiting.findIndex((range) => range.id === id);
+    if (index === 0) this.#clearedBytes = 0;
+    if (index >= 0) this.#waiting.splice(index, 1);
+    const ended = this.#ended.indexOf(id);
+    if (ended >= 0) this.#ended.splice(ended, 1);
+  }
+
   /** @returns the id of a range that is clear, or -1. */
   poll(): number {
     return this.#ended.shift() ?? -1;

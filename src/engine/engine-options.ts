@@ -7,7 +7,7 @@
 
 import type { EngineId } from "../base/index.ts";
 import type { CostModel } from "../hardware/index.ts";
-import type { KvLayout } from "../kvcache/index.ts";
+import type { KvLayout, SliceClearing } from "../kvcache/index.ts";
 import type { HeadroomSetting } from "../pool/index.ts";
 import type { AccessMode, LinkCosts } from "../prefetch/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
@@ -50,6 +50,8 @@ export interface EngineOptions {
   readonly roleTimes?: RoleTimes;
   /** 1: the next step is decided while this one runs; not built for engines that lend or borrow. */
   readonly stepsAhead?: 0 | 1;
+  /** Where other tenants borrow: clears own slices before they are offered. */
+  readonly clearing?: SliceClearing;
   /** A preempted request finds its own KV again while nobody took it; needs slices of one block. */
   readonly remembersFreed?: boolean;
 }

@@ -13,11 +13,12 @@
  * (`notBeforeNs`).
  */
 
-import { assert, sliceId, unreachable, type EngineId, type SliceId } from "../base/index.ts";
+import { assert, sliceId, unreachable, type EngineId } from "../base/index.ts";
 import type { Pool, PoolEvent, RecallKind, RefusalReason } from "../pool/index.ts";
 import { AwaitedReturns } from "./awaited-returns.ts";
 import { BorrowedRows } from "./borrowed-rows.ts";
 import { LOCAL_SOURCE, type KvCache } from "./kv-cache.ts";
+import { OfferedSlices, type SliceClearing } from "./offered-slices.ts";
 import type { PendingRecall } from "./recall-debts.ts";
 import { RowState } from "./slice-table.ts";
 
@@ -29,6 +30,8 @@ export interface ArenaOptions {
   readonly isElastic: boolean;
   /** After a recall or a return of its own, an engine waits so long before it offers again. */
   readonly quietNs: number;
+  /** Where other tenants borrow: clears what is offered to them. */
+  readonly clearing?: SliceClearing;
 }
 
 /** Slices of one engine, in the hands of its own pool member. */
@@ -59,8 +62,8 @@ export class Arena {
   readonly #options: ArenaOptions;
   readonly #firstRow: number;
   #nowNs = 0;
-  #offered = 0;
   #lastTroubleNs = -Infinity;
+  readonly #offers: OfferedSlices;
   readonly #awaited = new AwaitedReturns();
   readonly #borrowed: BorrowedRows;
 
@@ -72,6 +75,7 @@ export class Arena {
     this.#kv = kv;
     this.hostSource = options.engineCount + 1;
     this.isLenderRunning = new Uint8Array(options.engineCount);
+    this.#offers = new OfferedSlices(this.engine, pool, kv, options.clearing ?? null);
     const sendHome = (row: number, nowNs: number): void => this.#sendHome(row, nowNs);
     this.#borrowed = new BorrowedRows(kv, options.engineCount, sendHome);
     this.#firstRow = pool.firstSliceOf(options.engine);
@@ -93,9 +97,9 @@ export class Arena {
     return this.#borrowed.lost;
   }
 
-  /** Own slices in the pool's hands, lent ones included. */
+  /** Own slices in the pool's hands or being cleared for it, lent ones included. */
   get offeredSlices(): number {
-    return this.#offered;
+    return this.#offers.count;
   }
 
   get lentSlices(): number {
@@ -122,6 +126,7 @@ export class Arena {
     const next = (): PoolEvent | null => this.#pool.poll(this.engine);
     for (let event = next(); event !== null; event = next()) this.#follow(event, nowNs);
     this.#borrowed.openFences(nowNs);
+    this.#offers.poll(nowNs);
   }
 
   /** Brings own slices back until `blocks` local blocks are free. @returns whether they are. */
@@ -151,7 +156,7 @@ export class Arena {
     if (!this.isElastic) return;
     const empty = this.#kv.slices.emptyRows[LOCAL_SOURCE]!;
     if (empty < headroomRows) {
-      if (this.#offered === 0) return;
+      if (this.offeredSlices === 0) return;
       this.#withdraw(headroomRows - empty, nowNs);
       const missing = headroomRows - this.#kv.slices.emptyRows[LOCAL_SOURCE]!;
       if (missing > 0) this.recall(missing, "refill", nowNs);
@@ -161,7 +166,7 @@ export class Arena {
     // A surplus of a slice or two comes and goes with every sequence; offering it would be noise.
     if (surplus < 3 || isUnderPressure || this.borrowedSlices > 0) return;
     if (nowNs - this.#lastTroubleNs < this.#options.quietNs) return;
-    this.#offer(surplus, nowNs);
+    this.#offers.offer(surplus, nowNs);
   }
 
   /** When offering might become possible without any other event. */
@@ -171,7 +176,7 @@ export class Arena {
 
   /** Takes everything it offered back and asks for what it lent: it wants to borrow. */
   endLending(nowNs: number): void {
-    this.#withdraw(this.#offered, nowNs);
+    this.#withdraw(this.offeredSlices, nowNs);
     this.recall(this.lentSlices, "refill", nowNs);
   }
 
@@ -227,13 +232,14 @@ export class Arena {
   check(): void {
     const { ownSlices } = this.#options;
     const held = this.#kv.slices.heldRows;
-    const own = held[LOCAL_SOURCE]! + this.#offered;
+    const own = held[LOCAL_SOURCE]! + this.offeredSlices;
     assert(own === ownSlices, () => `arena: ${own} own slices of ${ownSlices}`);
     this.#borrowed.check();
     // What the mailbox still holds is not counted here and is in the pool.
     if (!this.isElastic || this.#pool.hasEvents(this.engine)) return;
     const inPool = this.#pool.idleSlices(this.engine) + this.lentSlices;
-    assert(inPool === this.#offered, () => `arena: offered ${this.#offered}, pool has ${inPool}`);
+    const { inPool: offered } = this.#offers;
+    assert(inPool === offered, () => `arena: offered ${offered}, pool has ${inPool}`);
     let borrowed = 0;
     for (let source = 1; source < this.hostSource; source++) borrowed += held[source]!;
     const leased = this.borrowedSlices + this.lostRows.length;
@@ -244,12 +250,12 @@ export class Arena {
   #follow(event: PoolEvent, nowNs: number): void {
     switch (event.type) {
       case "SlicesWithdrawn":
-        return this.#takeHome(event.slices);
+        return this.#offers.takeHome(event.slices);
       case "SlicesReturned":
         this.#awaited.arrive(event.slices.length, this.lentSlices);
         this.#lastTroubleNs = nowNs;
         this.lentUntilNs = nowNs;
-        return this.#takeHome(event.slices);
+        return this.#offers.takeHome(event.slices);
       case "LeaseGranted":
         for (const slice of event.slices) this.#kv.slices.admit(slice);
         // Only who holds slices of a lender is told when it begins or ceases to run.
@@ -268,29 +274,13 @@ export class Arena {
     }
   }
 
-  #takeHome(slices: readonly SliceId[]): void {
-    for (const slice of slices) this.#kv.slices.admit(slice);
-    this.#offered -= slices.length;
-  }
-
-  #withdraw(count: number, nowNs: number): void {
+  #withdraw(wanted: number, nowNs: number): void {
+    const count = wanted - this.#offers.reclaim(wanted);
     const idle = this.#pool.idleSlices(this.engine);
     if (idle === 0 || count <= 0) return;
     const { engine } = this;
     this.#pool.apply({ type: "WithdrawSlices", engine, count: Math.min(idle, count) }, nowNs);
     this.poll(nowNs);
-  }
-
-  #offer(count: number, nowNs: number): void {
-    const slices: SliceId[] = [];
-    for (let index = 0; index < count; index++) {
-      const row = this.#kv.slices.emptyRow(LOCAL_SOURCE);
-      if (row < 0) break;
-      this.#kv.slices.drop(row);
-      slices.push(sliceId(row));
-    }
-    this.#offered += slices.length;
-    this.#pool.apply({ type: "OfferSlices", engine: this.engine, slices }, nowNs);
   }
 
   #noteActivity(lender: EngineId, isRunning: boolean): void {

@@ -5,4 +5,5 @@ export type { Move, MoveReason } from "./move-book.ts";
 export { RowState, SliceTable } from "./slice-table.ts";
 export { KvCache, LOCAL_SOURCE, type KvCacheOptions } from "./kv-cache.ts";
 export { Arena, type ArenaOptions } from "./arena.ts";
+export type { SliceClearing } from "./offered-slices.ts";
 export type { PendingRecall } from "./recall-debts.ts";

@@ -24,9 +24,13 @@ import { ServedEngine } from "./served-engine.ts";
 import type { ServedServerOptions } from "./server-options.ts";
 import { ServerLoop } from "./server-loop.ts";
 import { ServerPlan } from "./server-plan.ts";
+import { EmulatedClearing } from "./slice-clearing.ts";
 import { Staging } from "./staging.ts";
 import { TokenStore } from "./token-store.ts";
 import { WakeOnChange } from "./wake-on-change.ts";
+
+/** Some 50 us of a thread that others wait for. */
+const CLEARED_BYTES_AT_ONCE = 256 * 1024;
 
 export class ServedServer {
   readonly plan: ServerPlan;
@@ -35,6 +39,7 @@ export class ServedServer {
   readonly #devices: ServerDevices;
   readonly #threads: readonly ComputeThread[];
   readonly #watches: readonly WakeOnChange[];
+  readonly #clearings: EmulatedClearing[] = [];
   readonly #clockStartNs: number;
   /** Threads and waits on shared memory keep no process alive; a server does, until closed. */
   readonly #keepAlive = setInterval(() => undefined, 2 ** 30);
@@ -63,7 +68,11 @@ export class ServedServer {
       const served = new ServedEngine(servedEngineSettings(plan, index), tokens, runner, host);
       const { geometry } = devices.engines[index]!;
       const copies = new RealCopies(hub, geometry, this.#placeOf(index), () => this.nowNs);
-      served.connect(new Engine(plan.engineOptions(index), pool, runner, copies, served));
+      const clearing = new EmulatedClearing(devices.engines[index]!.device.memory, geometry);
+      this.#clearings.push(clearing);
+      const options = plan.engineOptions(index);
+      const settings = plan.hasTenants ? { ...options, clearing } : options;
+      served.connect(new Engine(settings, pool, runner, copies, served));
       return served;
     });
     this.runners = runners;
@@ -177,6 +186,7 @@ export class ServedServer {
       for (const resolve of this.#drained) resolve();
       this.#drained = [];
     }
+    this.#clearSome();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const dueNs = this.loop.nextDueNs();
@@ -186,6 +196,15 @@ export class ServedServer {
       this.#timer = null;
       this.#run();
     }, delayMs);
+  }
+
+  /** A little of what must be cleared before it is lent, between other work. */
+  #clearSome(): void {
+    this.#clearings.forEach((clearing, index) => {
+      if (!clearing.hasWork) return;
+      clearing.advance(CLEARED_BYTES_AT_ONCE);
+      this.#wake(index);
+    });
   }
 
   #createHub(pool: Pool): CopyHub {

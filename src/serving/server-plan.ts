@@ -100,6 +100,11 @@ export class ServerPlan {
     return this.#options.isElastic ?? true;
   }
 
+  /** Whether slices can go from one tenant to another, and must be cleared in between. */
+  get hasTenants(): boolean {
+    return new Set(this.engines.map(({ tenant }) => tenant)).size > 1;
+  }
+
   /** KV bytes of all engines: what the host's memory must hold at most. */
   get kvBytes(): number {
     return this.ownSlices.reduce((sum, slices) => sum + slices * this.layout.sliceBytes, 0);

@@ -17,6 +17,7 @@ import { ServedEngine } from "./served-engine.ts";
 import type { ServedServerOptions } from "./server-options.ts";
 import { ServerLoop } from "./server-loop.ts";
 import { ServerPlan } from "./server-plan.ts";
+import { EmulatedClearing } from "./slice-clearing.ts";
 import { StepExecution } from "./step-execution.ts";
 import { TokenStore } from "./token-store.ts";
 import { VirtualCopies } from "./virtual-copies.ts";
@@ -26,6 +27,7 @@ export class VirtualServer {
   readonly loop: ServerLoop;
   readonly plan: ServerPlan;
   readonly runners: readonly VirtualRunner[];
+  readonly clearings: EmulatedClearing[] = [];
   nowNs = 0;
   readonly #devices: ServerDevices;
 
@@ -44,7 +46,12 @@ export class VirtualServer {
       const host = { nowNs: () => this.nowNs, wake: () => this.loop.touch(index) };
       const served = new ServedEngine(servedEngineSettings(plan, index), tokens, runner, host);
       const copies = this.#createCopies(index, pool, load, mover);
-      served.connect(new Engine(plan.engineOptions(index), pool, runner, copies, served));
+      const { device, geometry } = devices.engines[index]!;
+      const clearing = new EmulatedClearing(device.memory, geometry);
+      this.clearings.push(clearing);
+      const options = plan.engineOptions(index);
+      const settings = plan.hasTenants ? { ...options, clearing } : options;
+      served.connect(new Engine(settings, pool, runner, copies, served));
       return served;
     });
     this.runners = runners;
@@ -66,6 +73,11 @@ export class VirtualServer {
     if (dueNs === Infinity) return false;
     this.nowNs = Math.max(this.nowNs, dueNs);
     this.loop.run(this.nowNs);
+    this.clearings.forEach((clearing, index) => {
+      if (!clearing.hasWork) return;
+      clearing.advance(Infinity);
+      this.loop.touch(index);
+    });
     return true;
   }
 
@@ -79,6 +91,14 @@ export class VirtualServer {
   /** Until every generation has ended. */
   runOut(): void {
     while (this.engines.some(({ openCount }) => openCount > 0) && this.step()) continue;
+  }
+
+  /** A copy of what lies in a slice, for tests that look for remains. */
+  sliceBytes(row: number): Uint8Array {
+    const { geometry, device } = this.#devices.engines[0]!;
+    const bytes = new Uint8Array(this.plan.layout.sliceBytes);
+    device.memory.read(geometry.rowAddress[row]!, bytes);
+    return bytes;
   }
 
   async close(): Promise<void> {

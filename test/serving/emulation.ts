@@ -36,6 +36,7 @@ import {
   type CostedRunner,
   type EngineMemorySize,
 } from "../../src/sim/index.ts";
+import { CostModels } from "../../src/sim/cost-models.ts";
 import type { PlantedBug } from "../sim/simulation.ts";
 import type { SoloToken } from "./solo-decoder.ts";
 import { tinyConfig, tinyWeights } from "./tiny-model.ts";
@@ -207,6 +208,7 @@ export class Emulation {
       this.#sizes,
       engine,
       ADMISSION_SETTINGS[0]!,
+      new CostModels(this.#scenario),
     );
     return groupLayersFor(options);
   }

@@ -22,10 +22,9 @@ const config = {
 
 async function createServer(): Promise<VirtualServer> {
   const weights = tinyWeights(5);
-  const checkpoint = { name: "tiny", config, weights, tokenizer: null as never, chatTemplate: null };
   return VirtualServer.create({
     deviceBytes: [1 << 20, 1 << 20, 1 << 20],
-    checkpoint,
+    checkpoint: { name: "tiny", config, weights, tokenizer: null as never, chatTemplate: null },
     memory: "shared",
     limits: { maxBatchTokens: 512, maxSequences: 64, waitingMax: 100_000 },
     pool: { headroom: { kind: "none" } },

@@ -47,7 +47,8 @@ export class SoloDecoder {
     const { memory, compute } = server.devices[0]!;
     this.#config = config;
     this.#server = server;
-    this.#blocks = Int32Array.from({ length: Math.ceil(contextTokens / BLOCK_TOKENS) }, (_, b) => b);
+    const blockCount = Math.ceil(contextTokens / BLOCK_TOKENS);
+    this.#blocks = Int32Array.from({ length: blockCount }, (_, block) => block);
     this.#kvAddress = memory.allocate(kvBytesPerToken(config) * contextTokens)!;
     const limits = { batchTokensMax: contextTokens, sampleRowsMax: 1 };
     this.#decoder = new Decoder({ config, memory, compute, limits }, weights);

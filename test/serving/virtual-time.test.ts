@@ -33,7 +33,7 @@ describe("an emulated run in virtual time", () => {
     for (const [family] of RUNS) expect(FAMILIES).toContain(family);
   });
 
-  it.each(RUNS)("of %s %i has the simulated run's events and each prompt's own tokens", async (...of) => {
+  it.each(RUNS)("of %s %i has the simulated events and each prompt's own tokens", async (...of) => {
     const [family, seed] = of;
     const run = randomRun(family, seed);
     const { scenario } = run;
