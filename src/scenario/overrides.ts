@@ -8,9 +8,9 @@
  * `--set systems=[static,ema]` works.
  */
 
-import { parse } from "yaml";
 import { EmaError, suggestNames } from "../base/index.ts";
 import type { KeyPath } from "./scenario-text.ts";
+import { yamlLibrary } from "./yaml-library.ts";
 
 export interface Overridden {
   readonly value: Readonly<Record<string, unknown>>;
@@ -80,7 +80,7 @@ function parseValue(text: string, valueText: string): unknown {
   // `@1` is a trace; YAML keeps "@" for itself and wants it quoted, a shell would want it twice.
   if (/^@\d+$/.test(valueText)) return valueText;
   try {
-    return parse(valueText, { maxAliasCount: 0, prettyErrors: false }) as unknown;
+    return yamlLibrary().parse(valueText, { maxAliasCount: 0, prettyErrors: false }) as unknown;
   } catch {
     return fail(text, `expected a YAML value after "=", got ${JSON.stringify(valueText)}`);
   }

@@ -7,17 +7,9 @@
  */
 
 import { readFileSync, statSync } from "node:fs";
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  Lexer,
-  LineCounter,
-  parseDocument,
-  type Document,
-} from "yaml";
+import type { Document, LineCounter } from "yaml";
 import { EmaError, type ErrorCode } from "../base/index.ts";
+import { yamlLibrary } from "./yaml-library.ts";
 
 /** Keys and indices from the root: `["engines", 0, "name"]`. */
 export type KeyPath = readonly (string | number)[];
@@ -41,7 +33,7 @@ export function readScenarioText(file: string, code: ErrorCode): ScenarioText {
 }
 
 export function parseScenarioText(file: string, text: string, code: ErrorCode): ScenarioText {
-  const lines = new LineCounter();
+  const lines = new (yamlLibrary().LineCounter)();
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   const document = parse(file, text, lines, code);
   const [error] = document.errors;
@@ -69,14 +61,14 @@ export function parseScenarioText(file: string, text: string, code: ErrorCode): 
 function parse(file: string, text: string, lines: LineCounter, code: ErrorCode): Document {
   if (isNestedDeeply(text)) throw tooDeep(file, code);
   const options = { lineCounter: lines, prettyErrors: false, logLevel: "error" } as const;
-  return parseDocument(text, options);
+  return yamlLibrary().parseDocument(text, options);
 }
 
 /** The lexer does not recurse. Blocks nest by columns, so that few columns are few levels. */
 function isNestedDeeply(text: string): boolean {
   if (/^[ \t?:-]{200}/m.test(text)) return true;
   let level = 0;
-  for (const lexeme of new Lexer().lex(text)) {
+  for (const lexeme of new (yamlLibrary().Lexer)().lex(text)) {
     if (lexeme === "[" || lexeme === "{") level++;
     if (lexeme === "]" || lexeme === "}") level--;
     if (level > 200) return true;
@@ -124,6 +116,7 @@ function oneLine(message: string): string {
 
 /** Follows `path` as far as it is written; keys of maps are better places than their values. */
 function offsetOf(document: Document, path: KeyPath): number {
+  const { isAlias, isMap, isScalar, isSeq } = yamlLibrary();
   let node: unknown = document.contents;
   let offset = 0;
   for (const key of path) {

@@ -16,8 +16,9 @@
  * any shift of the whole file; the order of rows in the file does not matter.
  */
 
+import { createRequire } from "node:module";
 import { basename } from "node:path";
-import { parse } from "csv-parse/sync";
+import type * as CsvParse from "csv-parse/sync";
 import { EmaError, NS_PER_SECOND } from "../base/index.ts";
 import { ArrivalTime } from "./arrival-time.ts";
 import { tableFromColumns, type RequestTable } from "./request-table.ts";
@@ -96,6 +97,8 @@ function countQuotes(text: string): number {
 }
 
 function parseQuoted(path: string, line: number, text: string): string[] {
+  // Loaded at the first record with quotes, which few traces have.
+  const { parse } = createRequire(import.meta.url)("csv-parse/sync") as typeof CsvParse;
   try {
     return (parse(text, { trim: true, relax_column_count: true }) as string[][])[0] ?? [];
   } catch (cause) {
