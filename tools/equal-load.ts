@@ -111,7 +111,8 @@ function print(what: string, { slo }: Scenario, [fixed, double, ema]: EngineReco
   const borrowed = ema!.reduce((sum, engine) => sum + engine.borrowed.meanBytes, 0) / ema!.length;
   console.log(
     `  ${what.padEnd(16)} tokens/s ${speed(ema!).toFixed(0)}, ` +
-      `${ratio(speed(ema!), speed(fixed!))}x static, ${ratio(speed(ema!), speed(double!))} of double; ` +
+      `${ratio(speed(ema!), speed(fixed!))}x static, ` +
+      `${ratio(speed(ema!), speed(double!))} of double; ` +
       `TPOT p99 ${(tpotP99 / 1e6).toFixed(1)} ms ${isWithin} the SLO, ` +
       `${ratio(tpotP99, of(double!, tpot, 0.99))} of double's, ` +
       `${ratio(tpotP99, of(fixed!, tpot, 0.99))} of static's, ` +
