@@ -6,7 +6,7 @@
  * predictions, not how blocks get there.
  */
 
-import { engineId } from "../base/index.ts";
+import { engineId, NS_PER_SECOND } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
@@ -51,6 +51,8 @@ export class BorrowController {
   readonly #ladder: RecallLadder;
   readonly #reserve: ArrivalReserve;
   #lastShortNs = -Infinity;
+  /** When it last had to leave a lender; it trusts loans little by little again. */
+  #lastLossNs = -Infinity;
   #shortSinceNs = 0;
 
   constructor(options: BorrowOptions, parts: BorrowParts) {
@@ -101,6 +103,18 @@ export class BorrowController {
     const before = this.#arena.borrowedSlices;
     this.decide(nowNs);
     return this.#arena.borrowedSlices > before;
+  }
+
+  /** Lenders whose loans cost more than they bring get them back, and no questions for a while. */
+  leaveLosing(nowNs: number): void {
+    if (this.#arena.borrowedSlices === 0 || this.#mustBorrow()) return;
+    for (let other = 0; other < this.#options.engineCount; other++) {
+      const lender = engineId(other);
+      if (this.#kv.slices.heldRows[other + 1] === 0) continue;
+      if (!this.#pool.isLosing(lender, this.#arena.engine, nowNs)) continue;
+      this.#lastLossNs = nowNs;
+      this.#ladder.leave(lender, nowNs);
+    }
   }
 
   /** A borrower stays one; others wait until they have not lent, and been short, for a while. */
@@ -169,7 +183,8 @@ export class BorrowController {
     const sources = this.#amount.sources();
     const more = fromIdleLenders + Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
     const target = this.#bestSlices(Math.min(limit, total(sources.heldSlices) + more), sources);
-    const count = Math.min(wanted, target.slices - held, REQUEST_SLICES_MAX);
+    const trusted = this.#trustedSlices(nowNs) - held;
+    const count = Math.min(wanted, target.slices - held, trusted, REQUEST_SLICES_MAX);
     if (count > 0) {
       this.#arena.borrow(Math.ceil(count), count > fromIdleLenders, nowNs);
     } else if (fromIdleLenders === 0) {
@@ -178,6 +193,12 @@ export class BorrowController {
     } else if (target.bound !== "demand") {
       this.#arena.refusals[target.bound === "slo" ? "slo" : "does-not-pay"]++;
     }
+  }
+
+  /** After a loss: a slice or two, and twice as many every two seconds without another one. */
+  #trustedSlices(nowNs: number): number {
+    if (this.#mustBorrow()) return Infinity;
+    return 2 * 2 ** Math.floor((nowNs - this.#lastLossNs) / (2 * NS_PER_SECOND));
   }
 
   #bestSlices(slicesMax: number, sources: LoanSources): BestSlices {

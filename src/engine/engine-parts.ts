@@ -22,6 +22,7 @@ import { groupLayersFor, LoanForecast } from "./loan-forecast.ts";
 import type { CopyEngine, StepRunner } from "./ports.ts";
 import { RecallLadder, type LadderHost } from "./recall-ladder.ts";
 import { Residency } from "./residency.ts";
+import { TokenTimes } from "./token-times.ts";
 import { StepCost } from "./step-cost.ts";
 import { StepFlight } from "./step-flight.ts";
 import { StepPlanner } from "./step-planner.ts";
@@ -38,6 +39,7 @@ export interface EngineParts {
   readonly ladder: RecallLadder;
   readonly borrowing: BorrowController;
   readonly accounts: LoanAccounts;
+  readonly tokenTimes: TokenTimes;
   readonly headroom: LendingHeadroom;
   readonly reserve: ArrivalReserve;
 }
@@ -79,12 +81,15 @@ export function createParts(
   const flight = new StepFlight(runner, kv, sequences, cost, planner, rates, counters);
   const rowsOf = { pool, slicesOf: options.slicesOf };
   const ladder = new RecallLadder(arena, kv, scheduler, residency, counters, host, rowsOf);
+  const { promptTime } = flight;
   const reserve = new ArrivalReserve(layout, options.ownSlices);
+  const tokenTimes = new TokenTimes();
+  const known = { pool, arena, kv, scheduler, rates, cost, forecast, promptTime, tokenTimes };
   const borrowing = new BorrowController(
     { ...options, growthShare: options.admission.growthShare },
-    { pool, arena, kv, scheduler, rates, cost, planner, forecast, ladder, reserve },
+    { ...known, planner, ladder, reserve },
   );
-  const accounts = new LoanAccounts(options, kv, scheduler);
+  const accounts = new LoanAccounts(options, kv, scheduler, cost);
   const headroom = new LendingHeadroom(options, kv);
   for (const row of options.hostRows) kv.slices.admit(row);
   return {
@@ -100,6 +105,7 @@ export function createParts(
     borrowing,
     accounts,
     headroom,
+    tokenTimes,
     reserve,
   };
 }

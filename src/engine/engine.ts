@@ -67,7 +67,8 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.kv = this.#parts.kv;
     this.arena = this.#parts.arena;
     this.scheduler = this.#parts.scheduler;
-    this.#delivery = new TokenDelivery(this.kv, this.scheduler, this.#parts.flight, sink);
+    const { flight, tokenTimes } = this.#parts;
+    this.#delivery = new TokenDelivery(this.kv, this.scheduler, flight, sink, tokenTimes);
     this.#keepHeadroom(0);
   }
 
@@ -170,18 +171,18 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #endStep(nowNs: number): void {
-    const { arena, flight, accounts, headroom, residency } = this.#parts;
+    const { arena, flight, accounts, headroom, residency, planner } = this.#parts;
     const { timing } = flight;
     residency.places.isHomeClosed = false;
+    // Before its sequences go: what it read is still counted where it lies.
+    const isLoan = arena.borrowedSlices > 0 && !timing.isVoid;
+    if (isLoan) accounts.earn(this.scheduler.batch, timing, planner.ringSlices);
     this.#dropCancelled();
     this.scheduler.steps.landed();
     if (!flight.isForeseen) arena.endReads(nowNs);
     const made = timing.isVoid ? 0 : this.#delivery.deliver(nowNs);
     this.counters.outputTokens += made;
-    if (arena.isElastic) {
-      if (arena.borrowedSlices > 0) accounts.earn(made, timing);
-      headroom.observe(nowNs);
-    }
+    if (arena.isElastic) headroom.observe(nowNs);
     this.#sink.ran(timing.startNs, timing.endNs);
     this.#sink.note("step", made, nowNs);
   }
@@ -253,6 +254,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     borrowing.decide(nowNs);
     residency.bringBack(nowNs);
     accounts.settle(this.arena, this.#pool, nowNs);
+    borrowing.leaveLosing(nowNs);
   }
 
   #rest(nowNs: number): void {

@@ -2,19 +2,32 @@
  * What loans earn a borrower and what their recalls cost it, lender by lender, in tokens.
  *
  * Fed by the engine at each step's end and at each dropped sequence; settled with the pool once a
- * second. A loan earns the share of the step's tokens that its bytes carried, less what those bytes
- * made the step longer; a dropped sequence costs the tokens that its recomputation displaces.
+ * second. Loans earn the tokens that a step made beyond those that own memory alone would have made
+ * in its time: fewer sequences, shorter steps, no waits, no ring, nobody left out. Lenders share
+ * that by the blocks they hold. A dropped sequence costs the tokens that its recomputation
+ * displaces.
+ *
+ * Tokens that loans cost are as real as those they bring: a link that is slower than forecast, or
+ * sequences that are left out while own memory waits with them, make the balance negative, and
+ * lenders whose account the pool blocks get back what was borrowed.
  */
 
 import { engineId, NS_PER_SECOND } from "../base/index.ts";
-import type { Arena, KvCache } from "../kvcache/index.ts";
+import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
-import type { Scheduler } from "../scheduler/index.ts";
+import type { Batch, Scheduler } from "../scheduler/index.ts";
 import type { EngineOptions } from "./engine-options.ts";
 import type { StepTiming } from "./ports.ts";
+import type { StepCost } from "./step-cost.ts";
 
 /** Prefill is costed a batch of this many tokens at a time. */
 const PREFILL_TOKENS = 1024;
+
+/**
+ * Of the tokens made: what loans have to bring before it counts. The pool tolerates a loss of as
+ * much, and near saturation even that makes queues a tenth longer.
+ */
+const LEAST_GAIN = 0.01;
 
 export class LoanAccounts {
   readonly #kv: KvCache;
@@ -22,31 +35,57 @@ export class LoanAccounts {
   /** Time to compute one token of a prompt. */
   readonly #prefillNsPerToken: number;
   readonly #earned: Float64Array;
-  #produced = 0;
+  readonly #cost: StepCost;
+  readonly #ownSlices: number;
+  readonly #hostRows: number;
+  /** (engines) tokens of steps in which a lender's blocks took part, by its part of them. */
+  readonly #produced: Float64Array;
   #settledNs = 0;
 
-  constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler) {
+  constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler, cost: StepCost) {
+    this.#cost = cost;
+    this.#ownSlices = options.ownSlices;
+    this.#hostRows = options.hostRows.length;
     this.#kv = kv;
     this.#scheduler = scheduler;
     const layerNs = options.cost.linearLayerNs(PREFILL_TOKENS);
     this.#prefillNsPerToken = (layerNs * options.layout.layers) / PREFILL_TOKENS;
     this.#earned = new Float64Array(options.engineCount);
+    this.#produced = new Float64Array(options.engineCount);
   }
 
-  /** A step made `tokens` tokens. */
-  earn(tokens: number, timing: StepTiming): void {
-    this.#produced += tokens;
-    let total = 0;
+  /** A step has ended that ran while slices were borrowed. */
+  earn(batch: Batch, timing: StepTiming, ringSlices: number): void {
+    let used = 0;
     for (let source = 0; source < this.#kv.sourceCount; source++) {
-      total += this.#kv.usedBlocks(source);
+      used += this.#kv.usedBlocks(source);
     }
-    const stepNs = timing.endNs - timing.startNs;
-    if (total === 0 || stepNs <= 0) return;
-    const slower = (stepNs - timing.localNs) / stepNs;
+    const local = this.#kv.usedBlocks(LOCAL_SOURCE);
+    const remote = used - local;
+    const { skippedCount, parkedCount } = this.#scheduler.rotation;
+    const running = batch.decodeSequences + skippedCount + parkedCount;
+    if (remote === 0 || running === 0) return;
+    const held = this.#kv.slices.heldRows.reduce((sum, rows) => sum + rows, 0) - this.#hostRows;
+    const ownShare = Math.max(local / used, this.#ownSlices / (held - ringSlices));
+    const earned =
+      batch.decodeSequences - this.#tokensWithout(batch, timing, running, Math.min(1, ownShare));
     for (let lender = 0; lender < this.#earned.length; lender++) {
-      const share = this.#kv.usedBlocks(lender + 1) / total;
-      if (share > 0) this.#earned[lender]! += tokens * share * (1 - slower);
+      const share = this.#kv.usedBlocks(lender + 1) / remote;
+      this.#earned[lender]! += (earned - LEAST_GAIN * batch.decodeSequences) * share;
+      this.#produced[lender]! += batch.decodeSequences * share;
     }
+  }
+
+  /** Tokens that so much of the running sequences would have made in the step's time. */
+  #tokensWithout(batch: Batch, timing: StepTiming, running: number, ownShare: number): number {
+    const { decodeSequences, decodeContextTokens } = batch;
+    const stepNs = timing.endNs - timing.startNs;
+    const tokensEach = decodeContextTokens / Math.max(1, decodeSequences);
+    const decodeNs = (count: number): number =>
+      this.#cost.localNs(this.#cost.decodeStep(count, count * tokensEach));
+    const promptNs = timing.localNs - (decodeSequences > 0 ? decodeNs(decodeSequences) : 0);
+    const count = ownShare * running;
+    return (stepNs * count) / (decodeNs(count) + ownShare * Math.max(0, promptNs));
   }
 
   /** A recall of `lender` drops this sequence: the tokens that its recomputation displaces. */
@@ -65,14 +104,14 @@ export class LoanAccounts {
     for (let lender = 0; lender < this.#earned.length; lender++) {
       const earnedTokens = this.#earned[lender]!;
       if (earnedTokens === 0) continue;
-      const producedTokens = this.#produced;
+      const producedTokens = this.#produced[lender]!;
       const other = engineId(lender);
       pool.apply(
         { type: "SettleAccount", engine, lender: other, earnedTokens, producedTokens },
         nowNs,
       );
-      this.#earned[lender] = 0;
     }
-    this.#produced = 0;
+    this.#earned.fill(0);
+    this.#produced.fill(0);
   }
 }

@@ -14,7 +14,12 @@ import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../schedul
 import { payloadBytes, type LoanForecast } from "./loan-forecast.ts";
 import { SHARE_USED, type LinkRates } from "./link-rates.ts";
 import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
+import type { PromptTime } from "./prompt-time.ts";
 import type { StepCost } from "./step-cost.ts";
+import type { TokenTimes } from "./token-times.ts";
+
+/** Of the target for time per token, loans use this much: contexts grow after they are taken. */
+const TPOT_USED = 0.9;
 
 export interface LoanAmountOptions {
   readonly engineCount: number;
@@ -32,6 +37,8 @@ export interface LoanAmountParts {
   readonly rates: LinkRates;
   readonly cost: StepCost;
   readonly forecast: LoanForecast;
+  readonly promptTime: PromptTime;
+  readonly tokenTimes: TokenTimes;
 }
 
 export interface BestSlices {
@@ -59,7 +66,7 @@ export class LoanAmount {
    */
   bestSlices(slicesMax: number, arrivalBlocks: number, sources: LoanSources): BestSlices {
     const { ownSlices, maxSequences, tpotTargetNs } = this.#options;
-    const { kv, scheduler, forecast, cost } = this.#parts;
+    const { kv, scheduler, forecast, cost, tokenTimes } = this.#parts;
     const { layout } = kv;
     const sliceBytes = payloadBytes(layout);
     const sequences = Math.max(1, scheduler.sequences.count);
@@ -69,14 +76,17 @@ export class LoanAmount {
     const served = sequences + scheduler.waiting.size + Math.ceil(arrivalBlocks / sequenceBlocks);
     const tokensOf = (count: number): number => count * blocks * layout.blockTokens;
     const port = this.#parts.rates.portBytesPerSecond;
+    // Between a sequence's tokens lie the prompts that go with everybody's tokens.
+    const { nsPerToken } = this.#parts.promptTime;
     const answer = remoteBytesWanted({
       ownBytes: ownSlices * sliceBytes,
       sequenceBytes: sequenceBlocks * layout.blockBytes,
       sequencesMax: Math.min(maxSequences, served),
       remoteBytesMax: slicesMax * sliceBytes,
-      tpotTargetNs,
+      tpotTargetNs: this.#isTpotNear() ? 0 : (TPOT_USED * tpotTargetNs) / tokenTimes.spread,
       forecast: {
         stepNs: (count, remoteBytes) =>
+          count * nsPerToken +
           forecast.stepNs(
             cost.decodeStep(count, tokensOf(count)),
             remoteBytes,
@@ -119,6 +129,11 @@ export class LoanAmount {
       sources.pathBytesPerSecond[index] = rate;
     }
     return sources;
+  }
+
+  /** Whether requests that ended of late have nearly missed their time per token. */
+  #isTpotNear(): boolean {
+    return this.#parts.tokenTimes.slowNs > TPOT_USED * this.#options.tpotTargetNs;
   }
 
   /** Slices that a running lender's share carries within a step; all where it is not paced. */

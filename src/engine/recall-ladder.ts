@@ -46,8 +46,8 @@ export class RecallLadder {
   readonly #counters: EngineCounters;
   readonly #host: LadderHost;
   readonly #rowsOf: LenderRows;
-  /** Closed rows that still hold blocks, with the rung that closed them. */
-  readonly #emptying = new Map<number, LadderRung>();
+  /** Closed rows that still hold blocks, with the rung that closed them; null: nobody asked. */
+  readonly #emptying = new Map<number, LadderRung | null>();
 
   constructor(
     arena: Arena,
@@ -93,6 +93,16 @@ export class RecallLadder {
       given++;
     }
     return given;
+  }
+
+  /** Gives everything of a lender back, unasked: what is in use as soon as its sequences end. */
+  leave(lender: EngineId, nowNs: number): void {
+    this.returnEmpty(lender, Infinity, nowNs);
+    const first = this.#rowsOf.pool.firstSliceOf(lender);
+    const end = first + this.#rowsOf.slicesOf[lender]!;
+    for (let row = first; row < end; row++) {
+      if (this.#kv.slices.state[row] === RowState.Usable) this.#close(row, null);
+    }
   }
 
   #giveFree(lender: EngineId, nowNs: number): void {
@@ -252,7 +262,7 @@ export class RecallLadder {
     return live;
   }
 
-  #close(row: number, rung: LadderRung): void {
+  #close(row: number, rung: LadderRung | null): void {
     this.#arena.closeRow(row);
     this.#emptying.set(row, rung);
   }
@@ -264,7 +274,7 @@ export class RecallLadder {
       this.#emptying.delete(row);
       // A slice that was lost with its lender is not there to be given back.
       if (!this.#arena.isClosing(row)) continue;
-      this.#counters.ladder[rung]++;
+      if (rung !== null) this.#counters.ladder[rung]++;
       this.#arena.giveBack(row, this.#host.fenceNs(row, nowNs), nowNs);
     }
   }

@@ -16,6 +16,7 @@ import type { StepCompute } from "../prefetch/index.ts";
 import type { Batch, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { LinkRates } from "./link-rates.ts";
+import { PromptTime } from "./prompt-time.ts";
 import type { StepRunner, StepTiming, StepWork } from "./ports.ts";
 import type { StepCost } from "./step-cost.ts";
 import type { StepPlanner } from "./step-planner.ts";
@@ -24,6 +25,7 @@ export class StepFlight {
   isInFlight = false;
   /** How long a step lasts with all KV local: what links have time for. */
   localStepNs: number;
+  readonly promptTime = new PromptTime();
   readonly #runner: StepRunner;
   readonly #kv: KvCache;
   readonly #sequences: Sequences;
@@ -101,6 +103,7 @@ export class StepFlight {
     const { timing, isForeseen } = this.#runner;
     this.#count(timing);
     const hasPrompts = batch.prefillSequences > 0;
+    this.promptTime.observe(this.#promptNs(batch), batch.sampledSequences);
     if (!hasPrompts) this.localStepNs = timing.localNs;
     const isMeasured = !isForeseen && !this.#isCut && !timing.isVoid;
     if (isMeasured) this.#cost.correct(hasPrompts, this.#compute, timing.localNs);
@@ -189,6 +192,15 @@ export class StepFlight {
       kv: this.#kv,
       ringRows: this.#planner.ringRows,
     };
+  }
+
+  /** What the batch's prompts add to the time of its decodes. */
+  #promptNs(batch: Batch): number {
+    if (batch.prefillSequences === 0) return 0;
+    const { localNs } = this.#runner.timing;
+    if (batch.decodeSequences === 0) return localNs;
+    const decode = this.#cost.decodeStep(batch.decodeSequences, batch.decodeContextTokens);
+    return Math.max(0, localNs - this.#cost.localNs(decode));
   }
 
   #count(timing: StepTiming): void {

@@ -9,14 +9,23 @@ import type { KvCache } from "../kvcache/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
 import type { EngineSink } from "./ports.ts";
 import type { StepFlight } from "./step-flight.ts";
+import type { TokenTimes } from "./token-times.ts";
 
 export class TokenDelivery {
   readonly #kv: KvCache;
   readonly #scheduler: Scheduler;
   readonly #flight: StepFlight;
   readonly #sink: EngineSink;
+  readonly #tokenTimes: TokenTimes;
 
-  constructor(kv: KvCache, scheduler: Scheduler, flight: StepFlight, sink: EngineSink) {
+  constructor(
+    kv: KvCache,
+    scheduler: Scheduler,
+    flight: StepFlight,
+    sink: EngineSink,
+    tokenTimes: TokenTimes,
+  ) {
+    this.#tokenTimes = tokenTimes;
     this.#kv = kv;
     this.#scheduler = scheduler;
     this.#flight = flight;
@@ -28,7 +37,7 @@ export class TokenDelivery {
     const { batch, sequences } = this.#scheduler;
     const { rows, tokens } = batch;
     const { computedTokens, promptTokens, generatedTokens, outputTokensMax } = sequences;
-    const { lastTokenNs, request } = sequences;
+    const { firstTokenNs, lastTokenNs, request } = sequences;
     const kv = this.#kv;
     const { blockTokens } = kv.layout;
     const sink = this.#sink;
@@ -47,8 +56,11 @@ export class TokenDelivery {
       const gapNs = nowNs - lastTokenNs[row]!;
       lastTokenNs[row] = nowNs;
       made++;
+      if (before === 0) firstTokenNs[row] = nowNs;
       const isLast = sink.token(request[row]!, before === 0, gapNs, nowNs);
       if (!isLast && before + 1 < outputTokensMax[row]!) continue;
+      const sinceFirstNs = nowNs - firstTokenNs[row]!;
+      if (before > 0 && sinceFirstNs >= 0) this.#tokenTimes.observe(sinceFirstNs / before);
       this.#flight.forget(row);
       sink.finished(request[row]!, nowNs);
       this.#scheduler.finish(row);

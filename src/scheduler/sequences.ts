@@ -29,6 +29,8 @@ export class Sequences {
   /** Output tokens that those steps will make. */
   readonly aheadSamples: Int32Array;
   readonly lastTokenNs: Float64Array;
+  /** NaN before the first token, and for a sequence that made it before it was preempted. */
+  readonly firstTokenNs: Float64Array;
   /** Steps in a row that left this sequence out. */
   readonly skips: Int32Array;
   readonly isParked: Uint8Array;
@@ -49,6 +51,7 @@ export class Sequences {
     this.aheadTokens = new Int32Array(capacity);
     this.aheadSamples = new Int32Array(capacity);
     this.lastTokenNs = new Float64Array(capacity);
+    this.firstTokenNs = new Float64Array(capacity);
     this.skips = new Int32Array(capacity);
     this.isParked = new Uint8Array(capacity);
     this.parkedSinceNs = new Float64Array(capacity);
@@ -74,6 +77,7 @@ export class Sequences {
     this.generatedTokens[row] = generated;
     this.outputTokensMax[row] = outputMax;
     this.computedTokens[row] = 0;
+    this.firstTokenNs[row] = NaN;
     this.aheadTokens[row] = 0;
     this.aheadSamples[row] = 0;
     this.skips[row] = 0;

@@ -5,6 +5,8 @@ import { describe, expect, it } from "vitest";
 import { LinkRates, SHARE_USED } from "../../src/engine/link-rates.ts";
 import { LoanForecast } from "../../src/engine/loan-forecast.ts";
 import { LoanAmount, type LoanAmountParts } from "../../src/engine/loan-amount.ts";
+import { PromptTime } from "../../src/engine/prompt-time.ts";
+import { TokenTimes } from "../../src/engine/token-times.ts";
 import { StepCost } from "../../src/engine/step-cost.ts";
 import type { CostModel } from "../../src/hardware/index.ts";
 import { createKvLayout, type KvCache } from "../../src/kvcache/index.ts";
@@ -77,6 +79,8 @@ function amountOf(of: Case, peers: readonly Peer[], lenderShare: number | null =
       hbmBytesPerSecond,
     }),
     cost: new StepCost(costOf(of), LAYERS),
+    promptTime: new PromptTime(),
+    tokenTimes: new TokenTimes(),
     forecast: new LoanForecast({ mode: of.mode, link, layout, groupLayers: of.groupLayers }),
   };
   const options = { ownSlices: of.ownSlices, engineCount: count, maxSequences: 10_000 };

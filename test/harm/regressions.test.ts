@@ -10,7 +10,7 @@ const FOLDER = fileURLToPath(new URL("./fixtures/", import.meta.url));
 
 describe("servers that once showed harm", () => {
   for (const file of readdirSync(FOLDER)) {
-    it(file, () => {
+    it(`${file} harms nobody`, () => {
       const scenario = readScenario(`${FOLDER}${file}`, { set: [], traces: [] });
       const verdict = judgeScenario(scenario, "growth-10", undefined, SHRUNK_FINISHED_MIN);
       const judged = verdict.engines.filter(({ judgements }) => judgements.length > 0);

@@ -62,7 +62,7 @@ export function randomServer(seed: number): RandomServer {
   const places = drawPlaces(draw, count, wiring);
   const gpus = places.map(([gpu]) => gpu);
   const loads = drawLoads(draw, count);
-  const seconds = Math.round(draw.between(200, 500));
+  const seconds = Math.round(draw.between(140, 280));
   const phase = {
     periodSeconds: Math.round(draw.between(30, 160)),
     isShared: draw.chance(0.35),
@@ -93,7 +93,7 @@ export function randomServer(seed: number): RandomServer {
 /** Small servers are cheap and as telling. */
 function gpuCounts(): (readonly [number, number])[] {
   const counts: (readonly [number, number])[] = [];
-  for (let count = 2; count <= GPUS_MAX; count++) counts.push([count, 1 / count]);
+  for (let count = 2; count <= GPUS_MAX; count++) counts.push([count, count ** -1.5]);
   return counts;
 }
 
