@@ -96,7 +96,9 @@ export class RealRunner implements StepRunner {
       hub.pump(now());
       thread.waitForChange(changes, PUMP_MS);
     }
-    this.#parts.staging.pump(thread.groupsDone);
+    const { groupsDone } = thread;
+    hub.pump(now());
+    this.#parts.staging.pump(groupsDone);
     return now();
   }
 
@@ -117,10 +119,12 @@ export class RealRunner implements StepRunner {
   poll(nowNs: number): boolean {
     const { thread, staging, hub, now } = this.#parts;
     this.#lastNs = nowNs;
+    // First how far the compute has come, then what has arrived: what it has read was there before.
+    const { state, groupsDone } = thread;
     hub.pump(now());
-    staging.pump(this.#isRunning ? thread.groupsDone : 0);
-    if (!this.#isRunning || thread.state === State.Running) return false;
-    assert(thread.state !== State.Paused, "real runner: a paused step was not resumed");
+    staging.pump(this.#isRunning ? groupsDone : 0);
+    if (!this.#isRunning || state === State.Running) return false;
+    assert(state !== State.Paused, "real runner: a paused step was not resumed");
     this.#isRunning = false;
     this.#end();
     return true;

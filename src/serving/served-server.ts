@@ -9,7 +9,7 @@
  *        +-------------------+---------------- close ------------------+--> CLOSED
  */
 
-import { engineId, sliceId } from "../base/index.ts";
+import { EmaError, engineId, sliceId } from "../base/index.ts";
 import { Engine } from "../engine/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { ComputeThread } from "./compute-handle.ts";
@@ -36,6 +36,8 @@ export class ServedServer {
   readonly plan: ServerPlan;
   readonly loop: ServerLoop;
   readonly runners: readonly RealRunner[];
+  /** Why the server serves no more, or null. */
+  failure: unknown = null;
   readonly #devices: ServerDevices;
   readonly #threads: readonly ComputeThread[];
   readonly #watches: readonly WakeOnChange[];
@@ -139,6 +141,11 @@ export class ServedServer {
     });
   }
 
+  /** Something was done to engines from outside: they tick soon. */
+  touchAll(): void {
+    this.#wakeAll();
+  }
+
   /** The device and its engine are gone, as if its process had died. */
   removeEngine(index: number): void {
     this.loop.remove(index, this.nowNs);
@@ -180,8 +187,13 @@ export class ServedServer {
 
   #run(): void {
     this.#isScheduled = false;
-    if (this.#isClosed) return;
-    this.loop.run(this.nowNs);
+    if (this.#isClosed || this.failure !== null) return;
+    try {
+      this.loop.run(this.nowNs);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
     if (this.#drained.length > 0 && this.engines.every(({ openCount }) => openCount === 0)) {
       for (const resolve of this.#drained) resolve();
       this.#drained = [];
@@ -196,6 +208,18 @@ export class ServedServer {
       this.#timer = null;
       this.#run();
     }, delayMs);
+  }
+
+  /**
+   * A thread of a device has ended, or a bug has shown: nothing goes on. Who waits for tokens is
+   * told; a bug is nobody's to catch.
+   */
+  #fail(error: unknown): void {
+    this.failure = error;
+    for (const engine of this.engines) engine.lose();
+    for (const resolve of this.#drained) resolve();
+    this.#drained = [];
+    if (!(error instanceof EmaError)) throw error;
   }
 
   /** A little of what must be cleared before it is lent, between other work. */

@@ -94,6 +94,8 @@ export class Staging {
   /** The next step begins; it stages what `units` was given. */
   begin(clock: StepClock): void {
     const { groupCount } = this.#parts.geometry;
+    const isOver = !this.#hasStep || this.#done === groupCount;
+    assert(isOver, () => `staging: a step begins after ${this.#done} groups of the last`);
     if (this.#hasStep) this.#base += groupCount;
     this.#hasStep = true;
     this.#done = 0;
