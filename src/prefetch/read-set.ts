@@ -97,10 +97,8 @@ export class ReadSet {
     if (bytesPerLayer === 0) return this.delete(key);
     assert(source >= 0 && source < this.#sourceCount, () => `read set: no source ${source}`);
     assert(Number.isSafeInteger(bytesPerLayer) && bytesPerLayer > 0, "read set: bytes");
-    assert(
-      Number.isSafeInteger(runs) && runs > 0 && runs <= bytesPerLayer,
-      () => `read set: ${runs} runs of ${bytesPerLayer} bytes`,
-    );
+    const isRunCount = Number.isSafeInteger(runs) && runs > 0 && runs <= bytesPerLayer;
+    assert(isRunCount, () => `read set: ${runs} runs of ${bytesPerLayer} bytes`);
     while (key >= this.#source.length) this.#grow();
     let kind: Kind = STAGED;
     if (this.#source[key] !== ABSENT) {
@@ -112,7 +110,9 @@ export class ReadSet {
     this.#source[key] = source;
     this.#runs[key] = runs;
     this.#bytes[key] = bytesPerLayer;
-    this.#class[key] = Math.min(CLASS_COUNT - 1, Math.floor(Math.log2(bytesPerLayer / runs)));
+    // The logarithm of two, rounded down; runs of 4 GiB and more share the last class.
+    const runBytes = Math.min(bytesPerLayer / runs, 2 ** CLASS_COUNT - 1);
+    this.#class[key] = 31 - Math.clz32(runBytes);
     this.#link(key, kind);
     this.#version++;
   }
@@ -141,42 +141,66 @@ export class ReadSet {
       let settled: number;
       do {
         settled = this.#version;
-        if (this.stagedBytes[source]! < targetBytes) this.#stageMore(source, targetBytes);
-        else if (this.stagedBytes[source]! > targetBytes) this.#stageLess(source, targetBytes);
+        const staged = this.stagedBytes[source]!;
+        if (staged < targetBytes) this.#shiftAll(source, DIRECT, targetBytes);
+        else if (staged > targetBytes) this.#shiftAll(source, STAGED, targetBytes);
       } while (this.#version !== settled);
     }
   }
 
-  #stageMore(source: number, targetBytes: number): void {
-    let classes = this.#classMask[DIRECT * this.#sourceCount + source]!;
+  #shiftAll(source: number, from: Kind, targetBytes: number): void {
+    let classes = this.#classMask[from * this.#sourceCount + source]!;
     while (classes !== 0) {
-      const longest = 31 - Math.clz32(classes);
-      const key = this.#head[this.#chain(DIRECT, source, longest)]!;
-      const missingBytes = targetBytes - this.stagedBytes[source]!;
-      if (key === NONE || this.#bytes[key]! >= 2 * missingBytes) {
-        classes &= ~(1 << longest);
-        continue;
-      }
-      this.#unlink(key);
-      this.#link(key, STAGED);
-      this.#version++;
+      const runClass = 31 - Math.clz32(from === DIRECT ? classes : classes & -classes);
+      this.#shift(source, runClass, from, targetBytes);
+      classes &= ~(1 << runClass);
     }
   }
 
-  #stageLess(source: number, targetBytes: number): void {
-    let classes = this.#classMask[STAGED * this.#sourceCount + source]!;
-    while (classes !== 0) {
-      const shortest = 31 - Math.clz32(classes & -classes);
-      const key = this.#head[this.#chain(STAGED, source, shortest)]!;
-      const excessBytes = this.stagedBytes[source]! - targetBytes;
-      if (key === NONE || this.#bytes[key]! >= 2 * excessBytes) {
-        classes &= ~(1 << shortest);
-        continue;
-      }
-      this.#unlink(key);
-      this.#link(key, DIRECT);
+  /**
+   * Moves accesses from the head of a chain to that of the other kind's, while each brings the
+   * staged bytes nearer to the target. Sums are written once: a full plan moves thousands.
+   */
+  #shift(source: number, runClass: number, from: Kind, targetBytes: number): void {
+    const [columnNext, columnPrevious] = [this.#next, this.#previous];
+    const to: Kind = from === STAGED ? DIRECT : STAGED;
+    const sign = from === STAGED ? 1 : -1;
+    const fromChain = this.#chain(from, source, runClass);
+    const toChain = this.#chain(to, source, runClass);
+    const staged = this.stagedBytes[source]!;
+    let [key, first] = [this.#head[fromChain]!, this.#head[toChain]!];
+    let [bytes, runs] = [0, 0];
+    while (key !== NONE) {
+      const missingBytes = sign * (staged - sign * bytes - targetBytes);
+      const keyBytes = this.#bytes[key]!;
+      if (keyBytes >= 2 * missingBytes) break;
+      const next = columnNext[key]!;
+      this.#kind[key] = to;
+      columnNext[key] = first;
+      columnPrevious[key] = NONE;
+      if (first !== NONE) columnPrevious[first] = key;
+      first = key;
+      bytes += keyBytes;
+      runs += this.#runs[key]!;
       this.#version++;
+      key = next;
     }
+    if (bytes === 0) return;
+    this.#setHead(fromChain, key);
+    this.#setHead(toChain, first);
+    if (key !== NONE) columnPrevious[key] = NONE;
+    this.stagedBytes[source]! -= sign * bytes;
+    this.stagedRuns[source]! -= sign * runs;
+    this.directBytes[source]! += sign * bytes;
+    this.directRuns[source]! += sign * runs;
+  }
+
+  #setHead(chain: number, key: number): void {
+    this.#head[chain] = key;
+    const mask = Math.floor(chain / CLASS_COUNT);
+    const bit = 1 << (chain % CLASS_COUNT);
+    if (key === NONE) this.#classMask[mask]! &= ~bit;
+    else this.#classMask[mask]! |= bit;
   }
 
   #chain(kind: Kind, source: number, runClass: number): number {
@@ -184,37 +208,25 @@ export class ReadSet {
   }
 
   #link(key: number, kind: Kind): void {
-    const source = this.#source[key]!;
-    const runClass = this.#class[key]!;
-    const chain = this.#chain(kind, source, runClass);
+    const chain = this.#chain(kind, this.#source[key]!, this.#class[key]!);
     const first = this.#head[chain]!;
     this.#kind[key] = kind;
     this.#next[key] = first;
     this.#previous[key] = NONE;
     if (first !== NONE) this.#previous[first] = key;
-    this.#head[chain] = key;
-    const masks = this.#classMask;
-    const maskIndex = kind * this.#sourceCount + source;
-    masks[maskIndex] = masks[maskIndex]! | (1 << runClass);
+    this.#setHead(chain, key);
     this.#add(key, 1);
   }
 
   #unlink(key: number): void {
     this.#add(key, -1);
-    const kind = this.#kind[key] as Kind;
-    const source = this.#source[key]!;
-    const runClass = this.#class[key]!;
     const next = this.#next[key]!;
     const previous = this.#previous[key]!;
     if (next !== NONE) this.#previous[next] = previous;
-    if (previous !== NONE) {
-      this.#next[previous] = next;
-      return;
-    }
-    this.#head[this.#chain(kind, source, runClass)] = next;
-    if (next !== NONE) return;
-    const maskIndex = kind * this.#sourceCount + source;
-    this.#classMask[maskIndex] = this.#classMask[maskIndex]! & ~(1 << runClass);
+    const kind = this.#kind[key] as Kind;
+    const chain = this.#chain(kind, this.#source[key]!, this.#class[key]!);
+    if (previous === NONE) this.#setHead(chain, next);
+    else this.#next[previous] = next;
   }
 
   #add(key: number, sign: 1 | -1): void {
@@ -222,17 +234,16 @@ export class ReadSet {
     const isStaged = this.#kind[key] === STAGED;
     const bytes = isStaged ? this.stagedBytes : this.directBytes;
     const runs = isStaged ? this.stagedRuns : this.directRuns;
-    bytes[source] = bytes[source]! + sign * this.#bytes[key]!;
-    runs[source] = runs[source]! + sign * this.#runs[key]!;
-    this.#totalBytes += sign * this.#bytes[key]!;
+    const keyBytes = sign * this.#bytes[key]!;
+    bytes[source]! += keyBytes;
+    runs[source]! += sign * this.#runs[key]!;
+    this.#totalBytes += keyBytes;
   }
 
   #grow(): void {
     const capacity = this.#source.length * 2;
-    const wider = <T extends Int32Array | Uint8Array | Float64Array>(from: T, to: T): T => {
-      to.set(from);
-      return to;
-    };
+    const wider = <T extends Int32Array | Uint8Array | Float64Array>(from: T, to: T): T =>
+      (to.set(from), to);
     this.#source = wider(this.#source, new Int32Array(capacity).fill(ABSENT));
     this.#kind = wider(this.#kind, new Uint8Array(capacity));
     this.#runs = wider(this.#runs, new Float64Array(capacity));

@@ -47,6 +47,9 @@ export class SplitSearch {
   #totalBytes = 0;
   /** What the slowest lender needs for its bytes, however they are read. */
   #slowestNs = 0;
+  /** What the port needs for all bytes; and the longer of both. */
+  #portNs = 0;
+  #allDirectNs = 0;
 
   /** Takes the question; `staged` is where `settle` writes the answer. */
   begin(
@@ -81,6 +84,8 @@ export class SplitSearch {
       this.#slowestNs = Math.max(this.#slowestNs, (sourceBytes * 1e9) / rate);
       this.#insertByRunLength(source);
     }
+    this.#portNs = (this.#totalBytes * 1e9) / this.#portBytesPerSecond;
+    this.#allDirectNs = Math.max(this.#slowestNs, this.#portNs);
     for (let rank = 0; rank < this.#fillCount; rank++) {
       const source = this.#fillOrder[rank]!;
       this.#rankBytes[rank] = bytes[source]!;
@@ -95,7 +100,7 @@ export class SplitSearch {
 
   /** The time in which every byte is read directly. */
   get allDirectNs(): number {
-    return Math.max(this.#slowestNs, (this.#totalBytes * 1e9) / this.#portBytesPerSecond);
+    return this.#allDirectNs;
   }
 
   /** @returns the direct time, in [0, allDirectNs], whose split makes the step shortest. */
@@ -153,11 +158,10 @@ export class SplitSearch {
       if (staged !== null) staged[this.#fillOrder[rank]!] = bytes - direct;
       copyNs += ((bytes - direct) / bytes) * rankRuns[rank]! * copyNsPerRun;
     }
-    const portNs = (this.#totalBytes * 1e9) / this.#portBytesPerSecond;
     this.loads.directBytes = directBytes;
     this.loads.stagedBytes = isAllDirect ? 0 : this.#totalBytes - directBytes;
     this.loads.directNs = directNs;
-    this.loads.linkNs = this.#totalBytes === 0 ? 0 : Math.max(copyNs + portNs, this.#slowestNs);
+    this.loads.linkNs = this.#totalBytes === 0 ? 0 : Math.max(copyNs + this.#portNs, this.#slowestNs);
   }
 
   #cost(directNs: number): number {
