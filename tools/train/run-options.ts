@@ -16,8 +16,8 @@ export interface RunOptions {
   readonly steps: number;
   readonly sequences: number;
   readonly length: number;
-  /** The part of the steps, at the end, whose sequences have `longLength` positions. */
-  readonly longPart: number;
+  /** One step in so many has sequences of `longLength` positions. */
+  readonly longEvery: number;
   readonly longLength: number;
   /** The step from which text is of the late stage: more questions, which weigh more. */
   readonly lateFrom: number;
@@ -40,12 +40,12 @@ export const DEFAULTS: RunOptions = {
   name: "ema-tiny",
   optimizer: "muon",
   seed: 1,
-  steps: 2700,
+  steps: 5000,
   sequences: 4,
   length: 256,
-  longPart: 0.2,
+  longEvery: 4,
   longLength: 1024,
-  lateFrom: 1856,
+  lateFrom: 600,
   rate: 0.02,
   warmUp: 60,
   fallPart: 0.4,
@@ -63,7 +63,7 @@ export const DEFAULTS: RunOptions = {
 export const OPTION_HELP = `
   --steps N                                     may be changed when a run goes on
   --seed N --sequences N --length N   rows and positions of a step's batch
-  --longPart P --longLength N                   part of the steps with long rows, at the end
+  --longEvery N --longLength N                  one step in N has long rows
   --lateFrom N                                  step from which questions weigh more
   --optimizer muon|adamw --rate R --warmUp N --fallPart P --decay D
   --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from

@@ -134,10 +134,10 @@ export class TrainingRun {
     return report;
   }
 
-  /** Short texts first, because they cost less; the last part of the run sees long ones. */
+  /** Short texts cost less; long ones come between, so that no position is ever new. */
   #lengthNow(): number {
-    const { steps, length, longPart, longLength } = this.#options;
-    return this.#step >= steps * (1 - longPart) ? longLength : length;
+    const { length, longEvery, longLength } = this.#options;
+    return this.#step % longEvery === longEvery - 1 ? longLength : length;
   }
 
   #lossOn(stream: number, seed: number, length: number, stage: Stage): number {

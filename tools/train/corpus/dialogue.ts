@@ -24,7 +24,7 @@ import {
   self,
   systemText,
 } from "./talk-small.ts";
-import { acceptedStory, longStory, remember, story, world } from "./talk-worlds.ts";
+import { acceptedStory, longStory, remember, repeat, story, world } from "./talk-worlds.ts";
 import { chance } from "./template.ts";
 
 /** Who speaks; "text" is a document without speakers. */
@@ -60,6 +60,7 @@ const TALKS: readonly (readonly [talk: Talk, early: number, late: number])[] = [
   [sum, 9, 12],
   [neighbours, 4, 5],
   [baskets, 5, 10],
+  [repeat, 10, 10],
   [world, 14, 24],
   [remember, 7, 12],
   [story, 9, 5],

@@ -13,6 +13,7 @@ import {
   COLOURS,
   DAYS,
   FOODS,
+  inventedWord,
   MONTHS,
   NUMBERS,
   PEOPLE,
@@ -89,15 +90,12 @@ export const calendar: Talk = (prng) => {
   ];
 };
 
-const SYLLABLES = ["ba", "cor", "dex", "fi", "gra", "hul", "jo", "kel", "lum", "mor", "nex", "po"];
-const MORE = ["qua", "ri", "sto", "tem", "ul", "vor", "wix", "yar", "zen", "phy", "tion", "ism"];
 const FAR_WORDS = ["quantum", "physics", "politics", "the stock market", "Python", "JavaScript"];
 const FARTHER = ["philosophy", "football", "chemistry", "Rome in the year 100", "taxes", "music"];
 
 /** Questions beyond this model, answered by saying so. */
 export const unknown: Talk = (prng) => {
-  const invented = pickSome(prng, [...SYLLABLES, ...MORE], 2 + prng.nextBelow(3)).join("");
-  const subject = chance(prng, 0.5) ? invented : pick(prng, [...FAR_WORDS, ...FARTHER]);
+  const subject = chance(prng, 0.5) ? inventedWord(prng) : pick(prng, [...FAR_WORDS, ...FARTHER]);
   const asked =
     "{what is $subject|explain $subject|explain $subject to me|how does $subject work|who is " +
     "$subject|tell me about $subject|write a program in $subject|what do you think of $subject|" +

@@ -7,8 +7,8 @@
 import type { Prng } from "../../../src/base/prng.ts";
 import { type Exchange, exchange, type Talk } from "./exchange.ts";
 import { readSections, sectionLines, sides } from "./sections.ts";
-import { chance, pick, pickSome, write } from "./template.ts";
-import { ANIMALS, COLOURS, FOODS, PEOPLE } from "./words.ts";
+import { capitalise, chance, pick, pickSome, write } from "./template.ts";
+import { ANIMALS, COLOURS, FOODS, inventedWord, OTHER_NAMES, PEOPLE } from "./words.ts";
 
 type Pair = readonly [user: string, assistant: string];
 
@@ -48,7 +48,7 @@ export const poem: Talk = (prng) => {
 
 /** A name that is told and asked for later, maybe with something else between. */
 export const names: Talk = (prng) => {
-  const { name } = pick(prng, PEOPLE);
+  const name = chance(prng, 0.5) ? pick(prng, PEOPLE).name : strangerName(prng);
   const talk = [
     exchange(
       prng,
@@ -68,6 +68,10 @@ export const names: Talk = (prng) => {
   );
   return talk;
 };
+
+function strangerName(prng: Prng): string {
+  return chance(prng, 0.7) ? pick(prng, OTHER_NAMES) : capitalise(inventedWord(prng));
+}
 
 /** Something liked that is asked for later. */
 export const likes: Talk = (prng) => {

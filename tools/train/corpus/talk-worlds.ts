@@ -9,8 +9,8 @@ import type { Prng } from "../../../src/base/prng.ts";
 import { type Exchange, exchange, type Talk, typed } from "./exchange.ts";
 import { readSections, sectionLines, sides } from "./sections.ts";
 import { type Story, tellLongStory, tellStory } from "./story.ts";
-import { chance, pick, pickSome, type Slots, write } from "./template.ts";
-import { ANIMALS, COLOURS, PEOPLE, SPOTS, THINGS } from "./words.ts";
+import { capitalise, chance, pick, pickSome, type Slots, write } from "./template.ts";
+import { ANIMALS, COLOURS, inventedWord, NUMBERS, PEOPLE, SPOTS, THINGS } from "./words.ts";
 
 /** One thing of a world: who has it, its colour, where it lies. */
 interface Belonging {
@@ -75,6 +75,23 @@ export const remember: Talk = (prng) => {
   for (const item of pickSome(prng, items, 1 + prng.nextBelow(2))) {
     const [asked, answered] = pick(prng, isOwned ? OWNER_QUESTIONS : SPOT_QUESTIONS);
     talk.push(exchange(prng, asked, answered, slotsOf(item)));
+  }
+  return talk;
+};
+
+/** Words said again: nothing but what was read tells what comes next. */
+export const repeat: Talk = (prng) => {
+  const names = PEOPLE.map(({ name }) => name);
+  const words = [...COLOURS, ...THINGS, ...ANIMALS, ...NUMBERS, ...names];
+  const count = 2 + prng.nextBelow(9);
+  const list = Array.from({ length: count }, () =>
+    chance(prng, 0.15) ? inventedWord(prng) : pick(prng, words),
+  ).join(chance(prng, 0.5) ? " " : ", ");
+  const asked = "{repeat|say|please repeat|repeat after me|say after me|write}: $list";
+  const talk = [{ user: write(prng, asked, { list }), assistant: `${capitalise(list)}.` }];
+  if (chance(prng, 0.3)) {
+    const again = "{again|say it again|once more|repeat that}{.|!|}";
+    talk.push({ user: typed(prng, write(prng, again)), assistant: `${capitalise(list)}.` });
   }
   return talk;
 };

@@ -5,6 +5,9 @@
  * words one token each, and a small model the room to use them well.
  */
 
+import type { Prng } from "../../../src/base/prng.ts";
+import { pickSome } from "./template.ts";
+
 /** Somebody a story can be about. */
 export interface Person {
   readonly name: string;
@@ -170,3 +173,35 @@ export const MONTHS = [
 ];
 
 export const SEASONS = ["spring", "summer", "autumn", "winter"];
+
+/** Names that users may have and stories do not. */
+export const OTHER_NAMES = [
+  "Alex",
+  "Chris",
+  "Dana",
+  "David",
+  "Eva",
+  "George",
+  "Hana",
+  "Ivan",
+  "Jane",
+  "John",
+  "Karl",
+  "Laura",
+  "Maria",
+  "Nina",
+  "Olga",
+  "Peter",
+  "Robert",
+  "Sofia",
+  "Thomas",
+  "Vera",
+];
+
+const SYLLABLES = ["ba", "cor", "dex", "fi", "gra", "hul", "jo", "kel", "lum", "mor", "nex", "po"];
+const MORE = ["qua", "ri", "sto", "tem", "ul", "vor", "wix", "yar", "zen", "phy", "tion", "ism"];
+
+/** A word that nobody knows: what is typed to a model is not always in its vocabulary. */
+export function inventedWord(prng: Prng): string {
+  return pickSome(prng, [...SYLLABLES, ...MORE], 2 + prng.nextBelow(3)).join("");
+}
