@@ -61,6 +61,7 @@ export class Staging {
   #ringKey = "";
   #places: RingPlaces;
   #clock: StepClock = { firstNs: 0, groupNs: 0 };
+  #lookahead = Infinity;
   #hasStep = false;
   #isStaging = false;
   /** Of all groups ever: the first of the step in hand, and the next to fetch. */
@@ -91,8 +92,11 @@ export class Staging {
     this.units.resize(this.#places.unitsPerHalf);
   }
 
-  /** The next step begins; it stages what `units` was given. */
-  begin(clock: StepClock): void {
+  /**
+   * The next step begins; it stages what `units` was given.
+   * @param lookahead groups fetched beyond those that are done; 1 is fetching on demand
+   */
+  begin(clock: StepClock, lookahead = Infinity): void {
     const { groupCount } = this.#parts.geometry;
     const isOver = !this.#hasStep || this.#done === groupCount;
     assert(isOver, () => `staging: a step begins after ${this.#done} groups of the last`);
@@ -100,6 +104,7 @@ export class Staging {
     this.#hasStep = true;
     this.#done = 0;
     this.#clock = clock;
+    this.#lookahead = lookahead;
     this.#lay();
   }
 
@@ -174,7 +179,9 @@ export class Staging {
     if (!this.#isStaging) return false;
     const { groupCount } = this.#parts.geometry;
     const before = this.#next;
-    for (; this.#next < this.#base + groupCount + HALVES; this.#next++) {
+    const most = this.#lookahead < HALVES ? groupCount : groupCount + HALVES;
+    const end = this.#base + Math.min(most, this.#done + this.#lookahead);
+    for (; this.#next < end; this.#next++) {
       const bytes = this.units.count * this.#parts.geometry.groupBlockBytes(0);
       const half = this.#ring.reserve(this.#next, bytes);
       if (half === null) break;

@@ -104,7 +104,8 @@ it.each(["staged", "direct", "mixed"] as const)(
     );
     const kinds = new Set<string>();
     for (const generation of generations) {
-      for (let count = 0; generation.state === "waiting" || generation.state === "running"; count++) {
+      const hasEnded = (): boolean => !["waiting", "running"].includes(generation.state);
+      for (let count = 0; !hasEnded(); count++) {
         await generation.waitBeyond(count);
         for (const { kind } of first!.kvPlaces(generation)) kinds.add(kind);
       }
