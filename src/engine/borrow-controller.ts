@@ -6,7 +6,7 @@
  * predictions, not how blocks get there.
  */
 
-import { engineId, NS_PER_SECOND } from "../base/index.ts";
+import { engineId } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
@@ -18,6 +18,7 @@ import {
   type LoanAmountParts,
 } from "./loan-amount.ts";
 import type { LoanSources } from "./loan-rate.ts";
+import { LoanTrust } from "./loan-trust.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
 import { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
 import type { StepPlanner } from "./step-planner.ts";
@@ -51,8 +52,7 @@ export class BorrowController {
   readonly #ladder: RecallLadder;
   readonly #reserve: ArrivalReserve;
   #lastShortNs = -Infinity;
-  /** When it last had to leave a lender; it trusts loans little by little again. */
-  #lastLossNs = -Infinity;
+  readonly #trust = new LoanTrust();
   #shortSinceNs = 0;
 
   constructor(options: BorrowOptions, parts: BorrowParts) {
@@ -112,7 +112,7 @@ export class BorrowController {
       const lender = engineId(other);
       if (this.#kv.slices.heldRows[other + 1] === 0) continue;
       if (!this.#pool.isLosing(lender, this.#arena.engine, nowNs)) continue;
-      this.#lastLossNs = nowNs;
+      this.#trust.lost(nowNs);
       this.#ladder.leave(lender, nowNs);
     }
   }
@@ -183,7 +183,7 @@ export class BorrowController {
     const sources = this.#amount.sources();
     const more = fromIdleLenders + Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
     const target = this.#bestSlices(Math.min(limit, total(sources.heldSlices) + more), sources);
-    const trusted = this.#trustedSlices(nowNs) - held;
+    const trusted = this.#mustBorrow() ? Infinity : this.#trust.slices(nowNs) - held;
     const count = Math.min(wanted, target.slices - held, trusted, REQUEST_SLICES_MAX);
     if (count > 0) {
       this.#arena.borrow(Math.ceil(count), count > fromIdleLenders, nowNs);
@@ -193,12 +193,6 @@ export class BorrowController {
     } else if (target.bound !== "demand") {
       this.#arena.refusals[target.bound === "slo" ? "slo" : "does-not-pay"]++;
     }
-  }
-
-  /** After a loss: a slice or two, and twice as many every two seconds without another one. */
-  #trustedSlices(nowNs: number): number {
-    if (this.#mustBorrow()) return Infinity;
-    return 2 * 2 ** Math.floor((nowNs - this.#lastLossNs) / (2 * NS_PER_SECOND));
   }
 
   #bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
