@@ -56,8 +56,10 @@ function outcomeOfUsage(error: CommanderError): Outcome {
   if (error.code === "commander.helpDisplayed" || error.code === "commander.version") {
     return { lines: [], exitCode: EXIT.ok };
   }
-  // Commander has printed the help already: `ema` alone.
-  if (error.code === "commander.help") return { lines: [], exitCode: EXIT.badInput };
+  // Commander has printed the help already: because of `ema help`, or of `ema` alone.
+  if (error.code === "commander.help") {
+    return { lines: [], exitCode: error.exitCode === 0 ? EXIT.ok : EXIT.badInput };
+  }
   const text = oneLine(error.message)
     .replace(/^error: /, "")
     .replace(/ ?\(Did you mean (.+?)\?\)$/, "; did you mean $1?");

@@ -82,9 +82,11 @@ describe("what a failure means", () => {
   });
 
   it("help and version are no failures", () => {
-    for (const code of ["commander.helpDisplayed", "commander.version"]) {
+    for (const code of ["commander.helpDisplayed", "commander.version", "commander.help"]) {
       expect(outcomeOf(new CommanderError(0, code, ""), false).exitCode).toBe(EXIT.ok);
     }
+    const shownUnasked = new CommanderError(1, "commander.help", "");
+    expect(outcomeOf(shownUnasked, false)).toEqual({ lines: [], exitCode: EXIT.badInput });
   });
 });
 
