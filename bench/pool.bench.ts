@@ -5,9 +5,9 @@
  * The borrow and the return are measured with their events read, as an engine does.
  */
 
-import { bench, run } from "mitata";
 import { engineId, sliceId, type EngineId, type SliceId } from "../src/base/index.ts";
 import { Pool, type PoolEvent } from "../src/pool/index.ts";
+import { measure, writeMeasured } from "./micro.ts";
 
 const ENGINES = 8;
 const SLICES = 600;
@@ -48,10 +48,10 @@ for (let lender = 1; lender < ENGINES; lender++) {
   pool.apply({ type: "OfferSlices", engine, slices }, 0);
 }
 
-bench("borrow, return and offer again 1 slice", () => roundTrip(1));
-bench("borrow, return and offer again 64 slices", () => roundTrip(64));
-bench("obtainable", () => pool.obtainable(BORROWER));
-bench("borrow 32 in 32 leases, recall and return them", () => {
+measure("borrow, return and offer again 1 slice", () => roundTrip(1));
+measure("borrow, return and offer again 64 slices", () => roundTrip(64));
+measure("obtainable", () => pool.obtainable(BORROWER));
+measure("borrow 32 in 32 leases, recall and return them", () => {
   const slices: SliceId[] = [];
   for (let count = 0; count < 32; count++) {
     pool.apply({ type: "RequestSlices", engine: BORROWER, count: 1, allowRunning: false }, 0);
@@ -74,4 +74,4 @@ bench("borrow 32 in 32 leases, recall and return them", () => {
   }
 });
 
-await run();
+writeMeasured("pool");

@@ -5,8 +5,8 @@
  * with 500 slices each, 64 groups in the replay.
  */
 
-import { bench, do_not_optimize, run } from "mitata";
 import { accessChoice, chooseAccess, ReadSet, StepTimeline } from "../src/prefetch/index.ts";
+import { measure, writeMeasured } from "./micro.ts";
 
 const LENDERS = 7;
 const SLICES = 500;
@@ -47,23 +47,30 @@ function plan(reads: ReadSet): void {
   reads.rebalance(choice.stagedBytesPerLayer);
 }
 
-bench("read set of 3,500 accesses filled and planned", () => {
+measure("read set of 3,500 accesses filled and planned", () => {
   const reads = new ReadSet(LENDERS, LENDERS * SLICES);
   fill(reads);
   plan(reads);
-  do_not_optimize(reads.version);
-}).gc("inner");
+});
+
+const whole = new ReadSet(LENDERS, LENDERS * SLICES);
+fill(whole);
+const allStaged = Float64Array.from(whole.stagedBytes);
+
+measure("the same read set planned from all staged, and back", () => {
+  plan(whole);
+  whole.rebalance(allStaged);
+});
 
 const standing = new ReadSet(LENDERS, LENDERS * SLICES);
 fill(standing);
 plan(standing);
 let turn = 0;
 
-bench("planned again after one change", () => {
+measure("planned again after one change", () => {
   turn = (turn + 1) % (LENDERS * SLICES);
   standing.set(turn, Math.floor(turn / SLICES), 1 + (turn & 1), SLICE_LAYER_BYTES);
   plan(standing);
-  do_not_optimize(choice.stepNs);
 });
 
 const timeline = new StepTimeline(80);
@@ -84,11 +91,10 @@ const input = {
   aheadShare: 1,
 };
 
-bench("one replay of 64 groups", () => {
+measure("one replay of 64 groups", () => {
   input.startNs = timeline.endNs;
   input.aheadFromNs = timeline.nextAheadFromNs;
   timeline.lay(input);
-  do_not_optimize(timeline.endNs);
 });
 
 const local = {
@@ -99,10 +105,9 @@ const local = {
 };
 const localTimeline = new StepTimeline(80);
 
-bench("the same with nothing remote", () => {
+measure("the same with nothing remote", () => {
   local.startNs = localTimeline.endNs;
   localTimeline.lay(local);
-  do_not_optimize(localTimeline.endNs);
 });
 
-await run();
+writeMeasured("prefetch");

@@ -161,7 +161,8 @@ export class SplitSearch {
     this.loads.directBytes = directBytes;
     this.loads.stagedBytes = isAllDirect ? 0 : this.#totalBytes - directBytes;
     this.loads.directNs = directNs;
-    this.loads.linkNs = this.#totalBytes === 0 ? 0 : Math.max(copyNs + this.#portNs, this.#slowestNs);
+    const linkNs = Math.max(copyNs + this.#portNs, this.#slowestNs);
+    this.loads.linkNs = this.#totalBytes === 0 ? 0 : linkNs;
   }
 
   #cost(directNs: number): number {

@@ -32,17 +32,21 @@ export interface EngineSummary {
 
 export function summarizeEngine(engine: EngineRecord, slo: Slo): EngineSummary {
   const maxima = { borrowed: engine.borrowed.maxBytes, lent: engine.lent.maxBytes };
-  return summarize([engine], engine.window, engine.outputTokensInWindow, maxima, slo);
+  const { window, outputTokensInWindow } = engine;
+  const distributions = distributionsOf([engine]);
+  return summarize([engine], window, outputTokensInWindow, maxima, distributions, slo);
 }
 
 /**
  * @param samples parallel to `engines`: where the largest sum of bytes at one time is read from.
+ * @param known the same engines' distributions, where they were worked out before.
  */
 export function summarizeTogether(
   engines: readonly EngineRecord[],
   samples: readonly (readonly MemorySample[])[],
   window: Window,
   slo: Slo,
+  known: Distributions | null = null,
 ): EngineSummary {
   const tokens = sumOf(engines, (engine) => engine.outputTokensInTotalWindow);
   const maxima = {
@@ -54,7 +58,7 @@ export function summarizeTogether(
     maxima.borrowed = Math.max(maxima.borrowed, engine.borrowed.maxBytes);
     maxima.lent = Math.max(maxima.lent, engine.lent.maxBytes);
   }
-  return summarize(engines, window, tokens, maxima, slo);
+  return summarize(engines, window, tokens, maxima, known ?? distributionsOf(engines), slo);
 }
 
 function summarize(
@@ -62,10 +66,10 @@ function summarize(
   window: Window,
   outputTokens: number,
   maxima: { readonly borrowed: number; readonly lent: number },
+  distributions: Distributions,
   slo: Slo,
 ): EngineSummary {
   const logs = engines.map((engine) => engine.requests);
-  const times = requestTimes(logs);
   const rates = finishRates(logs, window, slo);
   const sum = (pick: (engine: EngineRecord) => number): number => sumOf(engines, pick);
   const stepNs = sum((engine) => engine.stepNs);
@@ -75,10 +79,10 @@ function summarize(
     requests: countRequests(logs),
     outputTokensPerSecond: perSecond(outputTokens, window),
     goodputRequestsPerSecond: rates.good,
-    ttftSeconds: distribution(times.ttftNs),
-    tpotSeconds: distribution(times.tpotNs),
-    itlSeconds: gapDistribution(engines.map((engine) => engine.gaps)),
-    latencySeconds: distribution(times.latencyNs),
+    ttftSeconds: distributions.ttftSeconds,
+    tpotSeconds: distributions.tpotSeconds,
+    itlSeconds: distributions.itlSeconds,
+    latencySeconds: distributions.latencySeconds,
     preemptions: sum((engine) => engine.preemptions),
     recomputedTokens: sum((engine) => engine.recomputedTokens),
     prefixHitTokens: sum((engine) => engine.prefixHitTokens),
@@ -102,6 +106,22 @@ function summarize(
   };
   const runningShare = engines.length === 0 ? 0 : sum((e) => e.runningShare) / engines.length;
   return { result, finishedPerSecond: rates.finished, runningShare };
+}
+
+/** Of all finished requests: no window cuts them, so an engine's own are those of it alone. */
+type Distributions = Pick<
+  EngineResult,
+  "ttftSeconds" | "tpotSeconds" | "itlSeconds" | "latencySeconds"
+>;
+
+function distributionsOf(engines: readonly EngineRecord[]): Distributions {
+  const times = requestTimes(engines.map((engine) => engine.requests));
+  return {
+    ttftSeconds: distribution(times.ttftNs),
+    tpotSeconds: distribution(times.tpotNs),
+    itlSeconds: gapDistribution(engines.map((engine) => engine.gaps)),
+    latencySeconds: distribution(times.latencyNs),
+  };
 }
 
 function refusalsOf(engines: readonly EngineRecord[]): EngineResult["refusals"] {
