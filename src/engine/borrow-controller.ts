@@ -69,6 +69,7 @@ export class BorrowController {
   }
 
   decide(nowNs: number): void {
+    this.#amount.calm.watch(this.#pool, nowNs);
     const wanted = this.#wantedSlices();
     if (wanted <= 0) {
       this.#returnUnused(nowNs);
@@ -181,9 +182,12 @@ export class BorrowController {
     const obtainable = this.#pool.obtainable(this.#arena.engine, nowNs);
     const { fromIdleLenders } = obtainable;
     const sources = this.#amount.sources();
-    const more = fromIdleLenders + Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
+    const fromRunning = Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
+    const isForced = this.#mustBorrow();
+    const worthy = isForced ? Infinity : total(sources.idleSlices);
+    const more = Math.min(fromIdleLenders + fromRunning, worthy);
     const target = this.#bestSlices(Math.min(limit, total(sources.heldSlices) + more), sources);
-    const trusted = this.#mustBorrow() ? Infinity : this.#trust.slices(nowNs) - held;
+    const trusted = isForced ? Infinity : this.#trust.slices(nowNs) - held;
     const count = Math.min(wanted, target.slices - held, trusted, REQUEST_SLICES_MAX);
     if (count > 0) {
       this.#arena.borrow(Math.ceil(count), count > fromIdleLenders, nowNs);

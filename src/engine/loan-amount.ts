@@ -11,6 +11,7 @@ import { engineId, type EngineId } from "../base/index.ts";
 import type { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
+import { LenderCalm } from "./lender-calm.ts";
 import { payloadBytes, type LoanForecast } from "./loan-forecast.ts";
 import { SHARE_USED, type LinkRates } from "./link-rates.ts";
 import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
@@ -54,10 +55,12 @@ export interface WorthySources extends LoanSources {
 export class LoanAmount {
   readonly #options: LoanAmountOptions;
   readonly #parts: LoanAmountParts;
+  readonly calm: LenderCalm;
 
   constructor(options: LoanAmountOptions, parts: LoanAmountParts) {
     this.#options = options;
     this.#parts = parts;
+    this.calm = new LenderCalm(options.engineCount);
   }
 
   /**
@@ -116,8 +119,9 @@ export class LoanAmount {
       const held = kv.slices.heldRows[index + 1]!;
       const idle = pool.idleSlices(lender);
       if (!pool.isRunning(lender)) {
+        const isRead = rates.pacedBytesPerSecond(index + 1) > 0;
         sources.heldSlices[index] = held;
-        sources.idleSlices[index] = idle;
+        sources.idleSlices[index] = isRead || this.calm.isCalm(lender) ? idle : 0;
         sources.pathBytesPerSecond[index] = rates.pathBytesPerSecond(index + 1);
         continue;
       }
