@@ -35,6 +35,14 @@ export interface AnswerSummary {
   readonly isCut: boolean;
 }
 
+/** What has come of an answer. */
+interface Seen {
+  text: string;
+  tokens: number | null;
+  isCut: boolean;
+  isOutOfMemory: boolean;
+}
+
 export interface SessionClock {
   seconds(): number;
   /** Calls back again and again, until what it returns is called. */
@@ -57,7 +65,7 @@ export class ChatSession {
   readonly #options: ChatOptions;
   readonly #system: readonly ChatMessage[];
   #messages: ChatMessage[] = [];
-  /** The last answer ended because the context was full. */
+  /** The last answer ended because the context was full, or the memory that engines have for it. */
   #isFull = false;
 
   constructor(
@@ -106,7 +114,7 @@ export class ChatSession {
         break;
       } catch (error) {
         if (!(error instanceof ChatRefusal)) throw error;
-        if (error.code === "context_length_exceeded" && this.#messages.length > 1) {
+        if (isTooLong(error) && this.#messages.length > 1) {
           forgotten += this.#messages.splice(0, 2).length;
           continue;
         }
@@ -131,14 +139,16 @@ export class ChatSession {
     // What is refused is refused before the first piece: nothing has been shown then.
     const first = await pieces.next();
     this.#screen.beginAnswer(abort);
-    const seen = { text: "", tokens: null as number | null, isCut: false };
+    const seen: Seen = { text: "", tokens: null, isCut: false, isOutOfMemory: false };
     const kv = this.#watchKv(first.value?.id ?? "");
     try {
       for (let step = first; step.done !== true; step = await pieces.next()) {
         this.#show(step.value, seen);
       }
     } catch (error) {
-      if (!signal.aborted) throw error;
+      // What has been shown stands: an answer that outgrew the engine's memory is not asked again.
+      if (seen.text !== "" && isTooLong(error)) seen.isCut = seen.isOutOfMemory = true;
+      else if (!signal.aborted) throw error;
     } finally {
       const seconds = this.#clock.seconds() - beganAt;
       const { tokens, isCut } = seen;
@@ -146,10 +156,11 @@ export class ChatSession {
       this.#screen.endAnswer({ kv: kv.stop(), tokens, seconds, isInterrupted, isCut });
     }
     this.#messages.push({ role: "assistant", content: seen.text });
-    this.#isFull = seen.isCut && this.#options.outputTokensMax === null;
+    const hadNoLimit = this.#options.outputTokensMax === null;
+    this.#isFull = seen.isOutOfMemory || (seen.isCut && hadNoLimit);
   }
 
-  #show(piece: AnswerPiece, seen: { text: string; tokens: number | null; isCut: boolean }): void {
+  #show(piece: AnswerPiece, seen: Seen): void {
     if (piece.text !== "") {
       seen.text += piece.text;
       this.#screen.write(piece.text);
@@ -179,6 +190,10 @@ export class ChatSession {
       },
     };
   }
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof ChatRefusal && error.code === "context_length_exceeded";
 }
 
 function interruption(): { signal: AbortSignal; abort: () => void } {
