@@ -27,7 +27,7 @@ export interface RawChatOptions {
   readonly model?: string;
   readonly static?: boolean;
   readonly system?: string;
-  readonly temperature?: string;
+  readonly temperature: string;
   readonly maxTokens?: string;
   readonly seed?: string;
 }
@@ -44,7 +44,7 @@ export function registerChat(program: Command): void {
     .option("--model <model>", "a model's file; with --url, a name that the server knows")
     .option("--static", "engines keep to their own memory: no lending, for comparison")
     .option("--system <text>", "what the model is told before the conversation")
-    .option("--temperature <number>", "0 for the likeliest words, up to 2 (default: 1)")
+    .option("--temperature <number>", "0 for the likeliest words, up to 2", "0.7")
     .option("--max-tokens <count>", "longest answer (default: what the context leaves)")
     .option("--seed <number>", "the same seed and words give the same answers")
     .addHelpText("after", EXAMPLES)

@@ -104,8 +104,8 @@ function checkCombination(options: RawChatOptions, isDevicesGiven: boolean): voi
 
 function wantedOf(options: RawChatOptions): Omit<ChatOptions, "model"> {
   const { temperature, maxTokens, seed } = options;
-  const degree = temperature === undefined ? null : Number(temperature);
-  if (degree !== null && !(temperature!.trim() !== "" && degree >= 0 && degree <= 2)) {
+  const degree = temperature.trim() === "" ? NaN : Number(temperature);
+  if (!(degree >= 0 && degree <= 2)) {
     throw fault(`--temperature "${temperature}": expected a number from 0 to 2`);
   }
   return {

@@ -14,7 +14,7 @@ import type { ChoiceSet } from "./choice-set.ts";
 import { eventStream } from "./event-stream.ts";
 import type { PlacedLogprob } from "./logprob-queue.ts";
 import type { HostedEngine } from "./hosted-engine.ts";
-import type { ServerContext } from "./server-context.ts";
+import { reportFailure, type ServerContext } from "./server-context.ts";
 
 /** A request that engines have taken, and the forms of its answer. */
 export interface Answering {
@@ -63,7 +63,7 @@ export async function answerRequest(
     }
   }
   const events = answering.events();
-  const report = (error: unknown): void => server.log.error({ err: error, id }, "failed");
+  const report = (error: unknown): void => reportFailure(error, server);
   const body = eventStream({ events, close, disconnect, report }, server.limits.stallMs);
   return c.body(body, 200, {
     ...headers,

@@ -15,7 +15,7 @@ import { chatCompletions } from "./chat-route.ts";
 import { completions } from "./completion-route.ts";
 import { kvOfRequest, listModels, oneModel } from "./model-routes.ts";
 import { describeRoutes } from "./openapi-document.ts";
-import type { ServerContext } from "./server-context.ts";
+import { reportFailure, type ServerContext } from "./server-context.ts";
 
 type Handler = (c: Context, server: ServerContext) => Response | Promise<Response>;
 
@@ -78,7 +78,7 @@ async function metrics(_c: Context, server: ServerContext): Promise<Response> {
 
 function errorResponse(error: unknown, c: Context, server: ServerContext): Response {
   if (!(error instanceof ApiError)) {
-    server.log.error({ err: error }, "a request failed");
+    reportFailure(error, server);
     const failed = new ApiError(500, "server_error", "The server failed to answer");
     return errorResponse(failed, c, server);
   }

@@ -6,6 +6,7 @@
  */
 
 import type { Logger } from "pino";
+import { AssertionFailure } from "../base/index.ts";
 import { EngineDirectory } from "./engine-directory.ts";
 import { GenerationDesk } from "./generation-desk.ts";
 import { ServerMetrics } from "./metrics.ts";
@@ -47,6 +48,8 @@ export interface ServerSettings {
   /** Unique; what answers are identified by. */
   readonly drawId: () => string;
   readonly log: Logger;
+  /** An assertion broke: the request has its answer, what comes next is the program's to say. */
+  readonly onBug: (error: AssertionFailure) => void;
 }
 
 export interface ServerContext extends ServerSettings {
@@ -67,4 +70,10 @@ export function serverContext(settings: ServerSettings): ServerContext {
     prompts: new PromptEncoder(),
     startedUnixSeconds: settings.unixSeconds(),
   };
+}
+
+/** What no request should bring about: logged, and a broken assertion handed on. */
+export function reportFailure(error: unknown, server: ServerContext): void {
+  server.log.error({ err: error }, "a request failed");
+  if (error instanceof AssertionFailure) server.onBug(error);
 }

@@ -49,7 +49,7 @@ async function converse(
   };
   const clock = { seconds: () => 0, every: () => () => {} };
   const outputTokensMax = during === null ? null : 60;
-  const wanted = { model: "fake", temperature: null, outputTokensMax, seed: 1 };
+  const wanted = { model: "fake", temperature: 0.7, outputTokensMax, seed: 1 };
   const client = new ChatClient(`${running.url}/v1/`, null);
   await new ChatSession(client, screen, clock, wanted, null).run();
   return seen;
@@ -93,6 +93,17 @@ describe("a conversation", () => {
     expect(answers[1]!.length).toBeGreaterThan(answers[0]!.length / 2);
   });
 
+  it("keeps an answer that outgrew the engine's memory, and makes room for the next", async () => {
+    const failure = { reason: "larger-than-memory", at: 6 } as const;
+    const models = [{ text: "long and longer and longer", failure }];
+    const seen = await converse(["one", "two"], { models });
+    expect(seen.failures).toEqual([]);
+    expect(seen.answers).toEqual([seen.answers[0], seen.answers[0]]);
+    expect(seen.summaries.map(({ isCut }) => isCut)).toEqual([true, true]);
+    expect(seen.notes).toEqual(["the 2 oldest messages did not fit and were forgotten"]);
+    expect(promptTokens()[1]).toBe(promptTokens()[0]);
+  });
+
   it("goes on after a message that fits in no way", async () => {
     const { answers, failures } = await converse(["x".repeat(600), "short"]);
     expect(failures[0]).toMatch(/context holds 512 tokens/);
@@ -132,6 +143,25 @@ describe("a conversation", () => {
     expect(kv.length).toBeGreaterThan(0);
     expect(summaries[0]!.kv).toMatchObject({ engine: "fake@gpu0" });
   });
+});
+
+it("an answer that is interrupted when all of it has come ends", async () => {
+  running = await startTestServer();
+  const client = new ChatClient(running.url, null);
+  const wanted = { model: "fake", temperature: 0, outputTokensMax: null, seed: null };
+  for (let pieces = 1; pieces <= 8; pieces++) {
+    const abort = new AbortController();
+    const answer = client.answer([{ role: "user", content: "x" }], wanted, abort.signal);
+    for (let i = 0; i < pieces; i++) await answer.next();
+    while (running.context.desk.requestCount > 0) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    abort.abort();
+    const rest = async () => {
+      for await (const _ of answer);
+    };
+    await rest().catch((error: unknown) => expect(error).toMatchObject({ name: "AbortError" }));
+  }
 });
 
 it("a server that is not there, or wants a key, is said in one line", async () => {

@@ -182,16 +182,16 @@ describe("ema chat", () => {
     expect([run.stdout, run.exitCode]).toEqual(["", 2]);
   });
 
-  const devices = "emulated:1x16MiB";
-  it.each<[RawChatOptions, boolean, RegExp]>([
-    [{ devices, url: "nowhere" }, false, /--url "nowhere": expected an address/],
-    [{ devices, url: "http://x" }, true, /--devices does not go with --url/],
-    [{ devices, url: "http://x", static: true }, false, /--static does not go with --url/],
-    [{ devices, apiKey: "k" }, false, /--api-key needs --url/],
-    [{ devices, temperature: "hot" }, false, /--temperature "hot": expected a number/],
-    [{ devices, temperature: "" }, false, /--temperature ""/],
-    [{ devices, seed: "-1" }, false, /--seed "-1": expected a whole number/],
+  const right = { devices: "emulated:1x16MiB", temperature: "0.7" };
+  it.each<[Partial<RawChatOptions>, boolean, RegExp]>([
+    [{ url: "nowhere" }, false, /--url "nowhere": expected an address/],
+    [{ url: "http://x" }, true, /--devices does not go with --url/],
+    [{ url: "http://x", static: true }, false, /--static does not go with --url/],
+    [{ apiKey: "k" }, false, /--api-key needs --url/],
+    [{ temperature: "hot" }, false, /--temperature "hot": expected a number/],
+    [{ temperature: "" }, false, /--temperature ""/],
+    [{ seed: "-1" }, false, /--seed "-1": expected a whole number/],
   ])("of %j is refused", async (options, isDevicesGiven, expected) => {
-    await expect(runChat(options, isDevicesGiven)).rejects.toThrow(expected);
+    await expect(runChat({ ...right, ...options }, isDevicesGiven)).rejects.toThrow(expected);
   });
 });

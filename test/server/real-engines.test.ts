@@ -28,6 +28,7 @@ beforeAll(async () => {
     drawSeed: () => ++drawn,
     drawId: () => `${++drawn}`,
     log: pino({ level: "error" }, { write: (line: string) => failures.push(line) }),
+    onBug: (error) => failures.push(error.message),
   });
   server = await HttpServer.listen(context, "127.0.0.1", 0);
   const baseURL = `http://127.0.0.1:${server.port}/v1`;
@@ -61,18 +62,15 @@ it("says the same alone, beside others, and to a stream that is cut by a stop st
 it("is empty again after clients that go at random", async () => {
   const chance = new Prng(11);
   const one = async (index: number): Promise<void> => {
-    const abort = new AbortController();
     const pieces = chance.nextBelow(3) === 0 ? Infinity : chance.nextBelow(25);
     const ask = {
       ...{ model: "m", prompt: `${index} `.repeat(1 + chance.nextBelow(40)), seed: index },
       ...{ max_tokens: 1 + chance.nextBelow(60), n: 1 + chance.nextBelow(2) },
     };
-    const stream = await client.completions.create(
-      { ...ask, stream: true },
-      { signal: abort.signal },
-    );
+    const stream = await client.completions.create({ ...ask, stream: true });
     let seen = 0;
-    for await (const _ of stream) if (++seen > pieces) abort.abort();
+    // Leaving the loop closes the connection; an abort behind the last byte hangs Node 20.
+    for await (const _ of stream) if (++seen > pieces) break;
   };
   for (let batch = 0; batch < 5; batch++) {
     const ended = Array.from({ length: 12 }, (_, i) => one(batch * 12 + i));

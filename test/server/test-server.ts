@@ -48,6 +48,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     drawSeed: () => ++drawn,
     drawId: () => `test${++drawn}`,
     log: pino({ level: "error" }, { write: (line: string) => failures.push(line) }),
+    onBug: (error) => failures.push(`bug: ${error.message}`),
   });
   const server = await HttpServer.listen(context, "127.0.0.1", 0);
   const url = `http://127.0.0.1:${server.port}`;
