@@ -13,7 +13,7 @@ import { makeDocument, type Stage, type Turn } from "./corpus/dialogue.ts";
 
 /** In the late stage a short answer weighs more: there are few of its words, and each matters. */
 const SHORT_ANSWER_CHARACTERS = 100;
-const SHORT_ANSWER_WEIGHT = 4;
+const SHORT_ANSWER_WEIGHT = 2;
 
 /** The first ids of the vocabulary. */
 export const SPECIALS = ["<|begin|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"];
