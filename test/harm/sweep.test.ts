@@ -15,8 +15,8 @@ const PROCESSES = 2;
 let verdicts: ServerVerdict[] = [];
 
 /**
- * Borrowers that are still worse off, and why (docs/EXPERIMENTS.md): near saturation a per cent of a
- * step is a tenth of a queue. Whoever mends one takes it off the list.
+ * Borrowers that are still worse off (docs/EXPERIMENTS.md): near saturation a per cent of a step is
+ * a tenth of a queue. Whoever mends one takes it off the list.
  */
 const OPEN: readonly string[] = [
   "server 13, saturated3: ttft p95",
