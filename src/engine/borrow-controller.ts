@@ -21,6 +21,7 @@ import type { LoanSources } from "./loan-rate.ts";
 import { LoanTrust } from "./loan-trust.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
 import { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
+import { StandOff } from "./stand-off.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
 export interface BorrowOptions extends LoanAmountOptions {
@@ -54,6 +55,7 @@ export class BorrowController {
   #lastShortNs = -Infinity;
   readonly #trust = new LoanTrust();
   #shortSinceNs = 0;
+  readonly #standOff: StandOff;
 
   constructor(options: BorrowOptions, parts: BorrowParts) {
     this.#options = options;
@@ -66,10 +68,20 @@ export class BorrowController {
     this.#planner = parts.planner;
     this.#ladder = parts.ladder;
     this.#reserve = parts.reserve;
+    this.#standOff = new StandOff(parts.arena.engine);
+  }
+
+  /** Its memory is for others, as it can do nothing with it but wait for theirs. */
+  get isYielding(): boolean {
+    return this.#standOff.isYielding && this.#isStranded();
   }
 
   decide(nowNs: number): void {
     this.#amount.calm.watch(this.#pool, nowNs);
+    if (this.#standOff.decide(this.#isStranded(), this.#arena.lentSlices, nowNs)) {
+      this.returnAll(nowNs);
+      return;
+    }
     const wanted = this.#wantedSlices();
     if (wanted <= 0) {
       this.#returnUnused(nowNs);
@@ -203,6 +215,11 @@ export class BorrowController {
     // A request larger than the engine's own memory is served for its own sake, not for throughput.
     if (this.#mustBorrow()) return { slices: slicesMax, bound: "limit" };
     return this.#amount.bestSlices(slicesMax, this.#reserve.blocks, sources);
+  }
+
+  /** Nothing runs, and the first that waits is larger than the engine's own memory. */
+  #isStranded(): boolean {
+    return this.#scheduler.sequences.count === 0 && this.#mustBorrow();
   }
 
   #mustBorrow(): boolean {

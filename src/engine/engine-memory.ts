@@ -13,7 +13,7 @@ import type { StepPlanner } from "./step-planner.ts";
 
 export interface EngineMemoryOptions {
   readonly ownSlices: number;
-  /** Slices it could borrow at the very most: its limit, and what all others own. */
+  /** Slices it could borrow at the very most: its limit, and what all others lend when idle. */
   readonly borrowSlicesMax: number;
 }
 

@@ -273,8 +273,12 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #keepHeadroom(nowNs: number): void {
-    const { arena, headroom, scheduler } = this.#parts;
+    const { arena, headroom, scheduler, borrowing } = this.#parts;
     if (!arena.isElastic) return;
+    if (borrowing.isYielding) {
+      arena.keepHeadroom(0, false, nowNs);
+      return;
+    }
     arena.keepHeadroom(headroom.slices(nowNs), scheduler.isMemoryShort, nowNs);
   }
 

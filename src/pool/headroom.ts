@@ -42,6 +42,15 @@ export function headroomSlices(inputs: HeadroomInputs): number {
   }
 }
 
+/** @returns what an engine lends at most: all but the headroom of one that has long been idle. */
+export function lendableSlices(
+  ownSlices: number,
+  { sliceBytes, headroom }: { readonly sliceBytes: number; readonly headroom: HeadroomSetting },
+): number {
+  const idle = { peakAllocationBytesPerSecond: 0, refillNs: 0 };
+  return ownSlices - headroomSlices({ ...idle, sliceBytes, ownSlices, setting: headroom });
+}
+
 function autoSlices(inputs: HeadroomInputs): number {
   const { peakAllocationBytesPerSecond, refillNs, sliceBytes, ownSlices } = inputs;
   const refillBytes = (peakAllocationBytesPerSecond * refillNs) / NS_PER_SECOND;

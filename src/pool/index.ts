@@ -5,5 +5,10 @@ export { Pool, type Obtainable } from "./pool.ts";
 export type { PoolMember, PoolOptions } from "./pool-state.ts";
 export type { FinishedRecall } from "./recall-book.ts";
 export type { PoolCountName, PoolCounts } from "./counters.ts";
-export { headroomSlices, type HeadroomInputs, type HeadroomSetting } from "./headroom.ts";
+export {
+  headroomSlices,
+  lendableSlices,
+  type HeadroomInputs,
+  type HeadroomSetting,
+} from "./headroom.ts";
 export { AllocationRate } from "./allocation-rate.ts";

@@ -174,7 +174,7 @@ export class Scheduler {
 
   /**
    * Nothing could be scheduled and nothing is coming: the youngest sequence gives way; a lone one
-   * that has outgrown all memory fails.
+   * that has outgrown all that could ever be had fails.
    */
   breakDeadlock(nowNs: number): void {
     const { sequences } = this;
@@ -183,7 +183,7 @@ export class Scheduler {
     } else if (sequences.count === 1) {
       const row = sequences.order[0]!;
       const request = sequences.request[row]!;
-      const isHopeless = this.#kv.blockCount(row) + 1 > this.#memory.capacityBlocks();
+      const isHopeless = this.#kv.blockCount(row) + 1 > this.#memory.capacityMaxBlocks();
       if (isHopeless || this.#kv.blockCount(row) === 0) {
         this.#dismiss(row);
         this.#events.failed(request, "larger-than-memory");

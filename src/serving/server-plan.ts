@@ -19,6 +19,7 @@ import {
   type DecoderLimits,
   type ModelConfig,
 } from "../model/index.ts";
+import { lendableSlices } from "../pool/index.ts";
 import type { MemoryLimit, PoolSettings } from "../scenario/index.ts";
 import { ADMISSION_SETTINGS } from "../scheduler/index.ts";
 import { createEmulatedCost, EMULATED_RATES, type EmulatedRates } from "./emulated-cost.ts";
@@ -115,12 +116,20 @@ export class ServerPlan {
     return limitSlices(this.pool.borrowLimit, this.ownSlices[index]!, this.pool.sliceBytes);
   }
 
+  /** Tokens of the longest request: what the model can do, and what memory could ever hold. */
+  contextTokensMax(index: number): number {
+    const { ownSlices, borrowSlicesMax, layout } = this.engineOptions(index);
+    const slices = ownSlices + (this.isElastic ? borrowSlicesMax : 0);
+    const tokens = slices * layout.blocksPerSlice * layout.blockTokens;
+    return Math.min(this.shape.contextTokensMax, tokens);
+  }
+
   engineOptions(index: number): EngineOptions {
     const count = this.engines.length;
     const port = this.#portBytesPerSecond();
     const limit = this.borrowLimitSlices(index);
-    const all = this.ownSlices.reduce((sum, slices) => sum + slices, 0);
-    const others = all - this.ownSlices[index]!;
+    const lent = this.ownSlices.map((own) => lendableSlices(own, this.pool));
+    const others = lent.reduce((sum, slices) => sum + slices, 0) - lent[index]!;
     const { maxBatchTokens, maxSequences } = this.limits;
     const paths = Float64Array.from({ length: count + 2 }, (_, source) =>
       source === 0 || source === count + 1 || source === index + 1 ? 0 : port,

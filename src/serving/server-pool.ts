@@ -50,7 +50,7 @@ export function servedEngineSettings(plan: ServerPlan, index: number): ServedEng
   return {
     name,
     device,
-    contextTokensMax: plan.shape.contextTokensMax,
+    contextTokensMax: plan.contextTokensMax(index),
     waitingMax: plan.limits.waitingMax,
     deviceOf: plan.engines.map((engine) => engine.device),
     sliceBytes: plan.layout.sliceBytes,

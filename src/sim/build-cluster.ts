@@ -17,7 +17,7 @@ import {
   type StepRunner,
 } from "../engine/index.ts";
 import { createKvLayout, type KvLayout } from "../kvcache/index.ts";
-import { Pool } from "../pool/index.ts";
+import { lendableSlices, Pool } from "../pool/index.ts";
 import type { MemoryLimit, Scenario, SystemSettings } from "../scenario/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
 import type { RequestTable } from "../workload/index.ts";
@@ -227,8 +227,8 @@ export function engineOptions(
   const isElastic = system.base === "ema";
   const limit = borrowLimitSlices(system, size);
   const reachable = sizes.filter((_, lender) => paths[lender * n + index]! > 0);
-  const others = reachable.reduce((sum, lender) => sum + lender.ownSlices, 0);
-  const latency = latencyNs(scenario, index);
+  const lent = reachable.map(({ ownSlices }) => lendableSlices(ownSlices, system.pool));
+  const others = lent.reduce((sum, slices) => sum + slices, 0);
   return {
     engine: engineId(index),
     engineCount: n,
@@ -250,7 +250,7 @@ export function engineOptions(
     link: {
       portBytesPerSecond: gpu.portBytesPerSecond,
       copyCostNs: system.pool.copyCostSeconds * 1e9,
-      latencyNs: latency,
+      latencyNs: latencyNs(scenario, index),
     },
     lenderShare: system.pool.lenderShare,
     accessMode: system.pool.accessMode,

@@ -2,7 +2,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AllocationRate, headroomSlices, type HeadroomSetting } from "../../src/pool/index.ts";
+import {
+  AllocationRate,
+  headroomSlices,
+  lendableSlices,
+  type HeadroomSetting,
+} from "../../src/pool/index.ts";
 
 const MIB = 1024 ** 2;
 
@@ -36,6 +41,13 @@ describe("headroomSlices", () => {
     expect(slices(0, { kind: "share", share: 3 })).toBe(150);
     expect(slices(0, { kind: "bytes", bytes: 64 * MIB * 5 })).toBe(5);
     expect(slices(0, { kind: "bytes", bytes: 64 * MIB * 5 + 1 })).toBe(6);
+  });
+
+  it("leaves to others at most what an engine without allocations does not keep", () => {
+    const sliceBytes = 64 * MIB;
+    expect(lendableSlices(150, { sliceBytes, headroom: "auto" })).toBe(147);
+    expect(lendableSlices(150, { sliceBytes, headroom: { kind: "none" } })).toBe(150);
+    expect(lendableSlices(2, { sliceBytes, headroom: { kind: "share", share: 3 } })).toBe(0);
   });
 });
 
