@@ -6,6 +6,7 @@
 
 import pc from "picocolors";
 import { formatBytes, unreachable } from "../base/index.ts";
+import { createCostModel } from "../hardware/index.ts";
 import {
   idealLimit,
   practicalLimit,
@@ -61,6 +62,7 @@ export function limitsJson(question: Question): object {
     practicalLendersIdle: limitJson(answer.practicalLendersIdle),
     practicalLendersRunning: limitJson(answer.practicalLendersRunning),
     workload: question.workload,
+    costSources: createCostModel(question.gpu, question.model).sources,
   };
 }
 
@@ -108,8 +110,15 @@ export function limitsText(question: Question, isColoured: boolean): string {
     ...lines.slice(separator),
     "",
     verdict(question, answer),
+    colours.dim(sourcesLine(question)),
     "",
   ].join("\n");
+}
+
+function sourcesLine({ gpu, model }: Question): string {
+  const { sources } = createCostModel(gpu, model);
+  const parts = sources.map(({ part, kind }) => `${part.replace("-", " ")} ${kind}`);
+  return `Operators' times: ${parts.join(", ")}; --json says from which tables.`;
 }
 
 const HEADINGS = [
@@ -163,7 +172,7 @@ function costsTitle(question: Question): string {
   const { lenderShare } = question.practical;
   const pace = lenderShare === null ? "no pacing" : `lender share ${percent(lenderShare)}`;
   const prompts = question.workload === null ? "" : ", prompts";
-  return `With costs: measured operators, ring, copies, slices and blocks, ${pace}${prompts}`;
+  return `With costs: operators, ring, copies, slices and blocks, ${pace}${prompts}`;
 }
 
 function localRows(limit: Limit): string[][] {

@@ -53,6 +53,7 @@ interface LimitsJson {
   readonly practicalLendersIdle: LimitJson;
   readonly practicalLendersRunning: LimitJson;
   readonly workload: { readonly lenderRunShare: number } | null;
+  readonly costSources: readonly { readonly part: string; readonly kind: string }[];
 }
 
 async function json(args: readonly string[]): Promise<LimitsJson> {
@@ -72,6 +73,15 @@ describe("a server, a model and a context", () => {
     expect(practical.outputTokensPerSecond).toBeLessThan(ideal.outputTokensPerSecond);
     expect(answer.practicalLendersRunning.limitedBy).toBe("lender-share");
     expect(answer.workload).toBeNull();
+  });
+
+  it.concurrent("say of each part of the times whether it was measured", async () => {
+    const { costSources } = await json([...OPT, "--context", "1024"]);
+    const kinds = costSources.map(({ part, kind }) => `${part} ${kind}`);
+    expect(kinds).toContain("linear scaled");
+    expect(kinds).toContain("host assumed");
+    const { stdout } = await runEma([...OPT, "--context", "1024"]);
+    expect(stdout).toMatch(/Operators' times: linear scaled, .*head roofline, host assumed/);
   });
 
   it("take a cap, a count of peers and a mode", async () => {
