@@ -33,9 +33,20 @@ describe("the bar", () => {
   it("shrinks with the terminal, and never leaves out where the bytes are", () => {
     for (let columns = 10; columns < 100; columns++) {
       const line = kvLine(report, columns, paint);
-      expect(line).toMatch(/gpu0.* 72 KiB.*gpu1.* 36 KiB borrowed.*host.* 12 KiB/);
+      expect(line).toMatch(/gpu0.* 72 KiB.*gpu1.* 36 KiB.*host.* 12 KiB/);
+      expect(line).toMatch(/gpu1 (▓+ 36 KiB( borrowed)?|36 KiB borrowed) /);
       if (columns > 62) expect(line.length).toBeLessThanOrEqual(columns);
     }
+  });
+
+  it("shows four places on eighty columns, by their cells alone", () => {
+    const borrowed = [1, 2, 3].map((device) => {
+      return { kind: "borrowed", device, bytes: 180 * KIB } as const;
+    });
+    const own = { kind: "local", device: 0, bytes: 540 * KIB } as const;
+    expect(kvLine({ ...report, places: [own, ...borrowed] }, 80, paint)).toBe(
+      "KV 1.05 MiB  gpu0 ████ 540 KiB  gpu1 ▓ 180 KiB  gpu2 ▓ 180 KiB  gpu3 ▓ 180 KiB",
+    );
   });
 
   it("says when there is none, or nobody tells", () => {
