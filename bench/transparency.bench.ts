@@ -61,6 +61,12 @@ const slices = blocks / SLICE_BLOCKS;
 const ringSlices = Math.ceil((2 * (blocks / 2)) / (SLICE_BLOCKS * MODEL.layers)) + 1;
 const limits = { batchTokensMax: SEQUENCES, sampleRowsMax: SEQUENCES };
 
+interface StepMs {
+  readonly totalMs: number;
+  /** Layer groups waited so long for their staged blocks. */
+  readonly waitMs: number;
+}
+
 /** Devices 0 (borrower) and 1 (lender) with everything on them, under links of some speed. */
 class Setup {
   readonly server: EmulatedServer;
@@ -120,8 +126,8 @@ class Setup {
     await this.server.close();
   }
 
-  /** One decode step of all sequences. @returns its milliseconds */
-  step(mode: Mode): number {
+  /** One decode step of all sequences: how long it took, and how long groups waited in it. */
+  step(mode: Mode): StepMs {
     const borrowed = mode === "local" ? [] : borrowedHandles();
     this.staging.units.assign(borrowed.map((handle) => ({ handle, epoch: 0, place: 1 })));
     const { ringAddress } = this.staging;
@@ -137,8 +143,8 @@ class Setup {
       if (state !== State.Running) break;
       this.thread.waitForChange(changes, LOOK_MS);
     }
-    const { startNs, endNs } = this.thread.takeResult();
-    return (endNs - startNs) / 1e6;
+    const { startNs, endNs, waitNs } = this.thread.takeResult();
+    return { totalMs: (endNs - startNs) / 1e6, waitMs: waitNs / 1e6 };
   }
 }
 
@@ -201,12 +207,12 @@ async function main(): Promise<void> {
   const load = loadavg()[0]!;
   const keepAlive = setInterval(() => undefined, 1 << 30);
   const first = await Setup.create(Infinity);
-  const localMs = median(Array.from({ length: steps }, () => first.step("local")));
+  const localMs = median(Array.from({ length: steps }, () => first.step("local").totalMs));
   await first.close();
   const bytes = borrowedHandles().length * layout.blockBytes;
   const rate = bytes / (LINK_SHARE * localMs * 1e-3);
   const setup = await Setup.create(rate);
-  const times = new Map<Mode, number[]>(MODES.map((mode) => [mode, []]));
+  const times = new Map<Mode, StepMs[]>(MODES.map((mode) => [mode, []]));
   for (let step = 0; step < steps; step++) {
     // Three in a row, so that a forecast of the step before can come true; the last is counted.
     for (const mode of MODES) {
@@ -216,16 +222,19 @@ async function main(): Promise<void> {
   }
   await setup.close();
   clearInterval(keepAlive);
-  const [local, prefetched, onDemand] = MODES.map((mode) => median(times.get(mode)!));
   const mb = (value: number): string => (value / 1e6).toFixed(1);
   console.log(`${cpus().length} x ${cpus()[0]!.model}, load ${load.toFixed(1)} at the start`);
   console.log(`load at the end ${loadavg()[0]!.toFixed(1)}, kernels ${setup.server.kernels}`);
   console.log(`${SEQUENCES} sequences of ${CONTEXT_TOKENS} tokens, ${mb(bytes)} MB borrowed`);
   console.log(`link ${mb(rate)} MB/s: transfers take ${LINK_SHARE * 100} % of compute`);
-  console.log(`local        ${local!.toFixed(2)} ms a step`);
-  const ofLocal = (ms: number): string => `${ms.toFixed(2)} ms, ${(local! / ms).toFixed(3)} of local`;
-  console.log(`prefetched   ${ofLocal(prefetched!)}`);
-  console.log(`on demand    ${ofLocal(onDemand!)}`);
+  const localStepMs = median(times.get("local")!.map(({ totalMs }) => totalMs));
+  for (const mode of MODES) {
+    const totalMs = median(times.get(mode)!.map((step) => step.totalMs));
+    const waitMs = median(times.get(mode)!.map((step) => step.waitMs));
+    const ratio = (localStepMs / totalMs).toFixed(3);
+    const parts = `${totalMs.toFixed(2)} ms a step, ${waitMs.toFixed(2)} of it waiting`;
+    console.log(`${mode.padEnd(10)}  ${parts}: ${ratio} of local`);
+  }
 }
 
 await main();

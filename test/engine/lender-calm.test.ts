@@ -7,7 +7,12 @@ import { LenderCalm } from "../../src/engine/lender-calm.ts";
 const MS = 1e6;
 
 /** Watches for so long, every 50 ms; lender 1 runs when told. @returns the time after it. */
-function watch(calm: LenderCalm, fromMs: number, ms: number, runs: (ms: number) => boolean): number {
+function watch(
+  calm: LenderCalm,
+  fromMs: number,
+  ms: number,
+  runs: (ms: number) => boolean,
+): number {
   for (let at = fromMs; at < fromMs + ms; at += 50) {
     calm.watch({ isRunning: (lender) => lender === 1 && runs(at) }, at * MS);
   }

@@ -132,7 +132,7 @@ describe("a served model", () => {
     }
   });
 
-  it("frees an aborted generation's KV within one step, and tells nobody of more tokens", async () => {
+  it("frees an aborted generation's KV within one step, and tells of no more tokens", async () => {
     const server = await serverOf();
     const gone = submit(server, requestOf(50, 40));
     const stays = submit(server, requestOf(50, 40, 1));

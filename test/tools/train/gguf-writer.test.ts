@@ -53,7 +53,7 @@ describe("a file", () => {
     expect(file.metadata.get("tokenizer.chat_template")).toContain("add_generation_prompt");
   });
 
-  it("holds every tensor, fastest dimension first, aligned, within half a step of eight bits", () => {
+  it("holds every tensor, fastest dimension first, aligned, within half an eight-bit step", () => {
     expect([...file.tensors.keys()]).toEqual(tensorPlaces(shape).map(({ name }) => name));
     for (const place of tensorPlaces(shape)) {
       const tensor = file.tensors.get(place.name)!;
