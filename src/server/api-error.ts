@@ -41,7 +41,8 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | null;
 
   constructor(status: number, type: ApiErrorType, message: string, detail: ApiErrorDetail = {}) {
-    super(message);
+    // Names that clients send are part of some messages, and hold what they like.
+    super(message.replace(/[\p{Cc}\u2028\u2029]+/gu, " "));
     this.status = status;
     this.type = type;
     this.param = detail.param ?? null;

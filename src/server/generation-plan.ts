@@ -38,6 +38,10 @@ export function planGenerations(
   const stopIds = stopIdsOf(fields, engine);
   // As in vLLM, choice i of a prompt draws with seed + i: choices differ, and each can be repeated.
   const firstSeed = fields.seed ?? drawSeed();
+  if (!Number.isSafeInteger(firstSeed + (n - 1))) {
+    const message = `'seed' ${firstSeed} leaves no seeds for ${n} choices`;
+    throw badRequest(message, "seed", "invalid_value");
+  }
   return prompts.flatMap((promptIds) => {
     const outputTokensMax = outputTokensOf(ask, promptIds.length, engine);
     return Array.from({ length: n }, (_, index) => ({

@@ -14,6 +14,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { EmaError } from "../base/index.ts";
 import { application } from "./application.ts";
+import { answerAddressError, answerParserError } from "./protocol-errors.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Header and body must have come by then; answers may take as long as they take. */
@@ -46,7 +47,10 @@ export class HttpServer {
    */
   static async listen(context: ServerContext, host: string, port: number): Promise<HttpServer> {
     const { fetch } = application(context);
-    const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
+    const listener = getRequestListener(fetch, {
+      overrideGlobalObjects: false,
+      errorHandler: answerAddressError,
+    });
     const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
     const server = createServer(timeouts, (incoming, outgoing) => {
       // A connection becomes idle behind its answer; while draining, that is its end.
@@ -55,6 +59,7 @@ export class HttpServer {
       });
       void listener(incoming, outgoing);
     });
+    server.on("clientError", answerParserError);
     server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
     server.maxConnections = CONNECTIONS_MAX;
     await new Promise<void>((resolve, reject) => {

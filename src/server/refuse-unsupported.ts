@@ -46,7 +46,7 @@ const UNSUPPORTED: readonly Unsupported[] = [
   },
   {
     key: "modalities",
-    isHarmless: (value) => JSON.stringify(value) === '["text"]',
+    isHarmless: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
     message: 'only ["text"] is supported',
   },
   { key: "audio", isHarmless: never, message: "audio is not supported" },

@@ -21,7 +21,12 @@ export async function readBody<T>(
     const detail = { code: "unsupported_media_type" };
     throw new ApiError(415, "invalid_request_error", message, detail);
   }
-  const text = await readText(request, bytesMax);
+  const coding = request.header("content-encoding") ?? "identity";
+  if (coding.toLowerCase() !== "identity") {
+    const detail = { code: "unsupported_content_encoding" };
+    throw new ApiError(415, "invalid_request_error", "Send the body uncompressed", detail);
+  }
+  const text = textOf(await readBytes(request, bytesMax));
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -38,15 +43,32 @@ export async function readBody<T>(
   throw invalidValue(parsed.error);
 }
 
-/** Reads no more than is allowed, whatever the length that the client announced. */
-async function readText(request: HonoRequest, bytesMax: number): Promise<string> {
-  const announced = request.header("content-length");
-  if (announced !== undefined) {
-    if (Number(announced) > bytesMax) throw tooLarge(bytesMax);
-    return await request.text();
+/** JSON is UTF-8 (RFC 8259, section 8.1); a byte order mark in front of it is passed over. */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest("The body is not UTF-8", null, "invalid_json");
   }
+}
+
+/** Reads no more than is allowed, whatever the length that the client announced. */
+async function readBytes(request: HonoRequest, bytesMax: number): Promise<Uint8Array> {
+  const announced = request.header("content-length");
+  if (announced !== undefined && Number(announced) > bytesMax) throw tooLarge(bytesMax);
+  try {
+    if (announced !== undefined) return new Uint8Array(await request.arrayBuffer());
+    return await readChunks(request, bytesMax);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // The client has gone, or what it sent was no chunk: nothing here has failed.
+    throw badRequest("The body ended early", null, "incomplete_body");
+  }
+}
+
+async function readChunks(request: HonoRequest, bytesMax: number): Promise<Uint8Array> {
   const reader = request.raw.body?.getReader() ?? null;
-  if (reader === null) return "";
+  if (reader === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {
@@ -59,7 +81,7 @@ async function readText(request: HonoRequest, bytesMax: number): Promise<string>
     }
     chunks.push(value);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(bytesMax: number): ApiError {

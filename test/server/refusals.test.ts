@@ -1,5 +1,8 @@
 /** What is refused, with which status, and as which error class of the openai client. */
 
+import { once } from "node:events";
+import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "./test-server.ts";
@@ -29,6 +32,17 @@ async function post(path: string, body: unknown, headers: Record<string, string>
   const { error } = (await response.json()) as Refusal;
   return { status: response.status, error, response };
 }
+
+/** Bytes as they are. */
+async function send(body: Uint8Array | ReadableStream, headers: Record<string, string> = {}) {
+  const response = await fetch(`${server.url}/v1/completions`, {
+    ...{ method: "POST", body, headers: { "content-type": "application/json", ...headers } },
+    ...({ duplex: "half" } as object),
+  });
+  return { ...((await response.json()) as Refusal), status: response.status };
+}
+
+const later = () => new Promise((resolve) => setTimeout(resolve, 2));
 
 const chat = (options: object) =>
   post("/v1/chat/completions", { model: "fake", messages: user("Hi"), ...options });
@@ -61,6 +75,7 @@ describe("a chat request", () => {
     ["a penalty", { presence_penalty: 0.5 }, "presence_penalty"],
     ["a bias", { logit_bias: { 5: 1 } }, "logit_bias"],
     ["audio", { modalities: ["text", "audio"] }, "modalities"],
+    ["a seed that leaves none for its choices", { seed: Number.MAX_SAFE_INTEGER, n: 2 }, "seed"],
   ])("with %s is 400 and names the parameter", async (_, options, param) => {
     const { status, error } = await chat(options);
     expect([status, error.type, error.param]).toEqual([400, "invalid_request_error", param]);
@@ -131,6 +146,37 @@ describe("a body", () => {
     expect((await post("/v1/completions", "{}", utf8)).status).toBe(400);
   });
 
+  it("that is not UTF-8, or compressed, is refused", async () => {
+    const latin = new Uint8Array([...Buffer.from('{"model":"fake","prompt":"'), 0xe9, 0x22, 0x7d]);
+    expect(await send(latin)).toMatchObject({ status: 400, error: { code: "invalid_json" } });
+    const zipped = await send(gzipSync("{}"), { "content-encoding": "gzip" });
+    expect(zipped).toMatchObject({ status: 415, error: { code: "unsupported_content_encoding" } });
+  });
+
+  it("may begin with a byte order mark, whole or in chunks", async () => {
+    const bytes = Buffer.from('\ufeff{"model":"gone","prompt":"x"}');
+    expect((await send(bytes)).status).toBe(404);
+    const chunks = new Blob([bytes]).stream();
+    expect((await send(chunks)).status).toBe(404);
+  });
+
+  it("that nests deeper than any stack is answered, whatever key it is under", async () => {
+    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+    for (const key of ["modalities", "tools", "logit_bias", "response_format", "prompt", "user"]) {
+      const { status } = await post("/v1/completions", `{"model":"gone","${key}":${deep}}`);
+      expect([400, 404]).toContain(status);
+    }
+  });
+
+  it("whose client goes before it has sent all is no failure", async () => {
+    const socket = connect(server.server.port, "127.0.0.1");
+    const head = "POST /v1/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n";
+    socket.write(`${head}content-type: application/json\r\n\r\n{"mod`);
+    while (server.context.desk.requestCount === 0) await later();
+    socket.destroy();
+    while (server.context.desk.requestCount > 0) await later();
+  });
+
   it("that is too large and comes in chunks is 413", async () => {
     const body = new ReadableStream({
       pull: (controller) => controller.enqueue(new TextEncoder().encode(" ".repeat(50_000))),
@@ -144,6 +190,24 @@ describe("a body", () => {
   });
 });
 
+describe("what is no request", () => {
+  it.each([
+    ["that is not HTTP", "\0\x01\r\n\r\n", 400],
+    ["without a host", "GET /health HTTP/1.0\r\n\r\n", 400],
+    ["with a host that is none", "GET /health HTTP/1.1\r\nhost: a b\r\n\r\n", 400],
+    ["whose headers do not end", `GET /health HTTP/1.1\r\nx: ${"y".repeat(20_000)}`, 431],
+  ])("%s has an answer of the same form", async (_, bytes, status) => {
+    const socket = connect(server.server.port, "127.0.0.1");
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk) => chunks.push(chunk)).end(bytes);
+    await once(socket, "close");
+    const answer = Buffer.concat(chunks).toString();
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const { error } = JSON.parse(/\{.*\}/s.exec(answer)![0]) as Refusal;
+    expect(error).toMatchObject({ type: "invalid_request_error", param: null });
+  });
+});
+
 describe("a path", () => {
   it("that is none is 404, a method that is none 405", async () => {
     expect((await post("/v1/embeddings", {})).status).toBe(404);
@@ -153,6 +217,8 @@ describe("a path", () => {
     expect([got.status, got.headers.get("allow")]).toEqual([405, "POST"]);
     const odd = await fetch(`${server.url}/v1/completions/%ff%00/..;x`);
     expect(odd.status).toBe(404);
+    const lines = await fetch(`${server.url}/v1/models/a%0a%1b[2Jb`);
+    expect(((await lines.json()) as Refusal).error.message).not.toMatch(/\p{Cc}/u);
   });
 });
 
