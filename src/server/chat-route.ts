@@ -26,7 +26,7 @@ import type { ServerContext } from "./server-context.ts";
 /** @throws ApiError for whatever is wrong before the first byte. */
 export function chatCompletions(c: Context, server: ServerContext): Promise<Response> {
   return answerRequest(c, server, async () => {
-    const body = await readBody(c.req, CHAT_REQUEST, server.limits.bodyBytesMax);
+    const body = await readBody(c.req, CHAT_REQUEST, server);
     const engine = server.desk.directory.pick(body.model);
     if (engine === null) throw unknownModel(body.model, server.desk.directory.names());
     const promptIds = server.prompts.chat(body.messages.map(messageOf), engine);

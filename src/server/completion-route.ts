@@ -32,11 +32,11 @@ interface Completion {
 export function completions(c: Context, server: ServerContext): Promise<Response> {
   return answerRequest(c, server, async () => {
     const { desk, prompts: encoder } = server;
-    const body = await readBody(c.req, COMPLETION_REQUEST, server.limits.bodyBytesMax);
+    const body = await readBody(c.req, COMPLETION_REQUEST, server);
     const engine = desk.directory.pick(body.model);
     if (engine === null) throw unknownModel(body.model, desk.directory.names());
     refuseEchoedLogprobs(body);
-    const prompts = encoder.completion(body.prompt, engine);
+    const prompts = await encoder.completion(body.prompt, engine);
     const ask = {
       fields: body,
       prompts: prompts.map(({ ids }) => ids),

@@ -9,7 +9,8 @@ import { z } from "@hono/zod-openapi";
 import { SAMPLING_FIELDS, TOP_LOGPROBS_MAX } from "./sampling-schema.ts";
 
 const ids = z.array(z.int().min(0)).min(1);
-const prompt = z.union([z.string(), z.array(z.string()).min(1), ids, z.array(ids).min(1)], {
+// Ids first: what fits none of the other kinds is told item by item, and of ids there are many.
+const prompt = z.union([z.string(), ids, z.array(z.string()).min(1), z.array(ids).min(1)], {
   error: "expected a text, an array of texts, an array of token ids, or an array of such arrays",
 });
 

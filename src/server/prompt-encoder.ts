@@ -28,13 +28,22 @@ export interface EncodedPrompt {
 export class PromptEncoder {
   readonly #longestBytes = new Map<Tokenizer, number>();
 
-  /** @throws ApiError 400 for ids that the model does not have, or a text beyond the context. */
-  completion(prompt: CompletionRequest["prompt"], engine: HostedEngine): EncodedPrompt[] {
+  /**
+   * Others get their turn between two prompts.
+   * @throws ApiError 400 for ids that the model does not have, or a text beyond the context.
+   */
+  async completion(
+    prompt: CompletionRequest["prompt"],
+    engine: HostedEngine,
+  ): Promise<EncodedPrompt[]> {
     if (typeof prompt === "string") return [this.#text(prompt, engine)];
     if (typeof prompt[0] === "number") return [this.#ids(prompt as number[], engine)];
-    return (prompt as (string | number[])[]).map((item) =>
-      typeof item === "string" ? this.#text(item, engine) : this.#ids(item, engine),
-    );
+    const encoded: EncodedPrompt[] = [];
+    for (const item of prompt as (string | number[])[]) {
+      if (encoded.length > 0) await new Promise(setImmediate);
+      encoded.push(typeof item === "string" ? this.#text(item, engine) : this.#ids(item, engine));
+    }
+    return encoded;
   }
 
   /** @throws ApiError 400 for what the context does not hold or the model's template refuses. */
@@ -62,6 +71,12 @@ export class PromptEncoder {
     const hasBegin = beginId === null || ids[0] === beginId;
     const all = hasBegin ? ids : Int32Array.from([beginId, ...ids]);
     if (all.length === 0) throw badRequest("'prompt' is empty", "prompt", "invalid_value");
+    if (all.length > engine.model.contextTokensMax) {
+      const message =
+        `The model's context holds ${engine.model.contextTokensMax} tokens; ` +
+        `the request has ${all.length} in the prompt`;
+      throw badRequest(message, "prompt", "context_length_exceeded");
+    }
     return { ids: all, text: () => text };
   }
 

@@ -7,13 +7,15 @@
 import type { z } from "@hono/zod-openapi";
 import type { HonoRequest } from "hono";
 import { ApiError, badRequest } from "./api-error.ts";
+import { refuseLongArrays } from "./array-limits.ts";
 import { refuseUnsupported } from "./refuse-unsupported.ts";
+import type { ServerContext } from "./server-context.ts";
 
 /** @throws ApiError 415, 413 or 400. */
 export async function readBody<T>(
   request: HonoRequest,
   schema: z.ZodType<T>,
-  bytesMax: number,
+  server: ServerContext,
 ): Promise<T> {
   const mediaType = (request.header("content-type") ?? "").split(";")[0]!.trim();
   if (mediaType.toLowerCase() !== "application/json") {
@@ -26,7 +28,7 @@ export async function readBody<T>(
     const detail = { code: "unsupported_content_encoding" };
     throw new ApiError(415, "invalid_request_error", "Send the body uncompressed", detail);
   }
-  const text = textOf(await readBytes(request, bytesMax));
+  const text = textOf(await readBytes(request, server.limits.bodyBytesMax));
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -38,6 +40,7 @@ export async function readBody<T>(
     throw badRequest("The body must be a JSON object", null, "invalid_type");
   }
   refuseUnsupported(body as Record<string, unknown>);
+  refuseLongArrays(body as Record<string, unknown>, server);
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   throw invalidValue(parsed.error);

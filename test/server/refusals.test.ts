@@ -42,6 +42,8 @@ async function send(body: Uint8Array | ReadableStream, headers: Record<string, s
   return { ...((await response.json()) as Refusal), status: response.status };
 }
 
+const many = <T>(item: T, count: number): T[] => Array.from({ length: count }, () => item);
+
 const later = () => new Promise((resolve) => setTimeout(resolve, 2));
 
 const chat = (options: object) =>
@@ -53,6 +55,7 @@ describe("a chat request", () => {
   it.each<[string, object, string]>([
     ["no messages", { messages: undefined }, "messages"],
     ["empty messages", { messages: [] }, "messages"],
+    ["2049 messages", { messages: many({ role: "user", content: "" }, 2049) }, "messages"],
     ["a role that is none", { messages: [{ role: "robot", content: "x" }] }, "messages[0].role"],
     ["no content", { messages: [{ role: "user" }] }, "messages[0].content"],
     ["content that is a number", { messages: user(3) }, "messages[0].content"],
@@ -108,6 +111,9 @@ describe("a completion request", () => {
     ["logprobs true", { logprobs: true }, "logprobs"],
     ["an echo with logprobs", { echo: true, logprobs: 1 }, "echo"],
     ["too many choices", { prompt: ["a", "b", "c"], n: 3 }, "n"],
+    ["too many prompts", { prompt: many("a", 9) }, "prompt"],
+    ["more ids than any context holds", { prompt: many(7, 513) }, "prompt"],
+    ["such ids as one of its prompts", { prompt: [[7], many(7, 513)] }, "prompt[1]"],
   ])("with %s is 400 and names the parameter", async (_, options, param) => {
     const { status, error } = await completion(options);
     expect([status, error.param]).toEqual([400, param]);
