@@ -151,7 +151,7 @@ function maximise(upper: number, evaluate: (value: number) => SharePoint): Share
 
 /**
  * Looks at the slices around the smooth maximum: as many as move the ring by one slice, or, where
- * sequences are whole, as many as three sequences more or less take. For each number of borrowed
+ * sequences are whole, as many as five sequences more or less take. For each number of borrowed
  * slices the staged ones are varied about their own smooth best by as much as moves the ring.
  */
 function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoint {
@@ -159,8 +159,11 @@ function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoi
   const slicesMax = Math.floor(remoteBytesMax / unitBytes);
   const remoteSlices = Math.floor(smooth.remoteBytes / unitBytes);
   const ringReach = ringShare === 0 ? 1 : Math.ceil(1 / ringShare);
-  const wholeSequences = surroundings.areSequencesWhole ? 3 : 0;
-  const wholeReach = Math.ceil((wholeSequences * sequenceBytes) / unitBytes);
+  const wholeSequences = surroundings.areSequencesWhole ? 5 : 0;
+  // With one way to read, a look at every amount is cheap; with two, at those near the best.
+  const isOneWay = mode !== "mixed" && surroundings.areSequencesWhole;
+  const nearReach = Math.ceil((wholeSequences * sequenceBytes) / unitBytes);
+  const wholeReach = isOneWay ? slicesMax : nearReach;
   const reach = Math.max(ringReach, wholeReach);
   const last = Math.min(slicesMax, remoteSlices + Math.max(1, wholeReach));
   const smoothly = { ...surroundings, unitBytes: 0, areSequencesWhole: false };
@@ -172,6 +175,11 @@ function roundToSlices(surroundings: Surroundings, smooth: SharePoint): SharePoi
     const stagedLast = mode === "mixed" ? Math.min(remote, staged + 1) : staged;
     const stagedFirst = mode === "mixed" ? Math.max(0, staged - ringReach) : staged;
     for (let slices = stagedFirst; slices <= stagedLast; slices++) {
+      best = better(best, evaluateShare(surroundings, remoteBytes, slices * unitBytes));
+    }
+    if (mode !== "mixed" || !surroundings.areSequencesWhole) continue;
+    // A ring one slice smaller may hold one more sequence: the most that each size can stage.
+    for (let slices = 0; slices <= remote; slices += ringReach) {
       best = better(best, evaluateShare(surroundings, remoteBytes, slices * unitBytes));
     }
   }

@@ -8,6 +8,36 @@ import { H100, QWEN3_32B } from "./hardware-of-the-table.ts";
 
 const SLICE_BYTES = 64 * 1024 * 1024;
 
+/** What the search once missed by up to three percent. */
+const MISSED_BEFORE = [
+  {
+    mode: "mixed" as const,
+    localSlices: 42,
+    remoteSlices: 57,
+    idleShare: 1,
+    ringShare: 1 / 16,
+    context: 2520,
+    prompt: 5338,
+    output: 998,
+    link: 9e11,
+    isWhole: true,
+    copySecondsPerByte: 0,
+  },
+  {
+    mode: "direct" as const,
+    localSlices: 23,
+    remoteSlices: 6,
+    idleShare: 0.5,
+    ringShare: 1 / 16,
+    context: 277,
+    prompt: 4060,
+    output: 996,
+    link: 60505131637.25683,
+    isWhole: true,
+    copySecondsPerByte: 1e-12,
+  },
+];
+
 it("no pair of borrowed and staged slices beats the one found", () => {
   const arbitrary = fc.record({
     mode: fc.constantFrom("staged" as const, "direct" as const, "mixed" as const),
@@ -60,7 +90,7 @@ it("no pair of borrowed and staged slices beats the one found", () => {
       expect(found.remoteBytes).toBeLessThanOrEqual(surroundings.remoteBytesMax);
       expect(found.stagedBytes).toBeLessThanOrEqual(found.remoteBytes);
     }),
-    { numRuns: 100 },
+    { numRuns: 100, examples: MISSED_BEFORE.map((raw) => [raw]) },
   );
 });
 
