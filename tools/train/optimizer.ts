@@ -3,7 +3,9 @@
  *
  * Called by the trainer once a step. AdamW (Loshchilov and Hutter, "Decoupled Weight Decay
  * Regularization", 2019) can take all tensors; with Muon it keeps embedding and norms, and the
- * matrices inside the layers take orthogonal steps. Matrices are decayed, norms are not.
+ * matrices inside the layers take orthogonal steps. What is decayed are matrices: all of them, or
+ * with Muon those inside the layers. Without that their entries, and with them the logits of
+ * attention, grow until each query sees one key only and nothing about the others is learnt.
  */
 
 import type { Address, Workbench } from "./kernels.ts";
@@ -100,7 +102,7 @@ export class Optimizer {
     this.#bench.kernels.adamw(
       parameters + offset, gradients + offset, this.first + offset, this.second + offset,
       place.count, rate, beta1, beta2, correction1, correction2,
-      EPSILON, isMatrix(place) ? decay : 0,
+      EPSILON, isMatrix(place) && this.#plan.optimizer === "adamw" ? decay : 0,
     );
   }
 

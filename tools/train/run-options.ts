@@ -21,6 +21,9 @@ export interface RunOptions {
   readonly longLength: number;
   /** The step from which text is of the late stage: more questions, which weigh more. */
   readonly lateFrom: number;
+  /** Steps between which every second one copies random words instead of reading text. */
+  readonly copyFrom: number;
+  readonly copyUntil: number;
   readonly rate: number;
   readonly warmUp: number;
   /** The part of the steps, at the end, over which the rate falls. */
@@ -40,16 +43,18 @@ export const DEFAULTS: RunOptions = {
   name: "ema-tiny",
   optimizer: "muon",
   seed: 1,
-  steps: 5000,
+  steps: 5200,
   sequences: 4,
   length: 256,
   longEvery: 4,
   longLength: 1024,
   lateFrom: 600,
+  copyFrom: 2262,
+  copyUntil: 3800,
   rate: 0.02,
   warmUp: 60,
   fallPart: 0.4,
-  decay: 0.05,
+  decay: 0.5,
   vocabulary: 1024,
   vocabularyDocuments: 4000,
   width: 96,
@@ -65,6 +70,7 @@ export const OPTION_HELP = `
   --seed N --sequences N --length N   rows and positions of a step's batch
   --longEvery N --longLength N                  one step in N has long rows
   --lateFrom N                                  step from which questions weigh more
+  --copyFrom N --copyUntil N                    steps that also copy random words
   --optimizer muon|adamw --rate R --warmUp N --fallPart P --decay D
   --vocabulary N --vocabularyDocuments N        tokens, and the text they are learnt from
   --width N --layers N --heads N --kvHeads N --feedForward N --context N --name NAME`.slice(1);

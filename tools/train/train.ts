@@ -2,8 +2,8 @@
  * The program that trains the model in the box: `npm run train -- --out FOLDER`.
  *
  * Run by hand; nothing of the product calls it. It writes FOLDER/checkpoint.bin every few minutes,
- * FOLDER/log.csv a line a report (step, tokens, loss, loss on unseen text or nothing, length of the
- * gradient, rate, seconds), and FOLDER/NAME.gguf with each checkpoint. A run that was ended,
+ * FOLDER/log.csv a line a report (step, tokens, loss, loss on unseen text, loss on copies, length of
+ * the gradient, rate, seconds; nothing where there is none), and FOLDER/NAME.gguf with each checkpoint. A run that was ended,
  * however, goes on from its last checkpoint when it is started again with the same folder, whose
  * options then hold; the number of steps alone may be another.
  */
@@ -97,9 +97,9 @@ async function main(): Promise<void> {
     run.advance();
     const isEnd = run.step === options.steps;
     if (run.step % REPORT_STEPS === 0 || isEnd) {
-      const { loss, norm, rate, tokens } = run.report();
+      const { loss, copyLoss, norm, rate, tokens } = run.report();
       const unseen = run.step % VALIDATE_STEPS === 0 || isEnd ? run.validate() : null;
-      const row = [run.step, tokens, loss, unseen, norm, rate, spent()];
+      const row = [run.step, tokens, loss, unseen, copyLoss, norm, rate, spent()];
       const line = row.map((value) => (value === null ? "" : Number(value.toPrecision(5)))).join();
       appendFileSync(join(folder, "log.csv"), `${line}\n`);
       console.log(line);

@@ -17,7 +17,13 @@ import { LlamaNetwork } from "./llama-network.ts";
 import { initialParameters, type LlamaShape, parameterCount } from "./llama-shape.ts";
 import { learningRate, type LearningPlan, Optimizer } from "./optimizer.ts";
 import type { RunOptions } from "./run-options.ts";
-import { makeRows, STREAMS } from "./training-text.ts";
+import {
+  COPY_LENGTH,
+  makeCopyRows,
+  makeRows,
+  STREAMS,
+  type TrainingRows,
+} from "./training-text.ts";
 
 /** Batches that the loss on unseen text is the mean of. */
 const VALIDATION_BATCHES = 4;
@@ -25,6 +31,8 @@ const VALIDATION_BATCHES = 4;
 /** Means since the last report. */
 export interface Report {
   readonly loss: number;
+  /** On random words said again; null where there were none. */
+  readonly copyLoss: number | null;
   readonly norm: number;
   readonly rate: number;
   /** All positions so far. */
@@ -43,6 +51,8 @@ export class TrainingRun {
   #lossSum = 0;
   #normSum = 0;
   #reportSteps = 0;
+  #copyLossSum = 0;
+  #copySteps = 0;
 
   constructor(
     module: KernelModule,
@@ -101,11 +111,25 @@ export class TrainingRun {
   /** One step. */
   advance(): void {
     const stream = STREAMS.training + this.#step;
-    const stage = this.#step < this.#options.lateFrom ? "early" : "late";
-    this.#lossSum += this.#lossOn(stream, this.#options.seed, this.#lengthNow(), stage);
+    const { seed, lateFrom, vocabulary } = this.#options;
+    if (this.#isCopyStep()) {
+      const sequences = this.#network.rows / COPY_LENGTH;
+      const rows = makeCopyRows(vocabulary, new Prng(seed, stream), sequences);
+      this.#copyLossSum += this.#lossOf(rows, COPY_LENGTH);
+      this.#copySteps++;
+    } else {
+      const stage = this.#step < lateFrom ? "early" : "late";
+      this.#lossSum += this.#lossOn(stream, seed, this.#lengthNow(), stage);
+    }
     this.#normSum += this.#optimizer.apply(this.#step);
     this.#step++;
     this.#reportSteps++;
+  }
+
+  /** Every second step of a stretch. */
+  #isCopyStep(): boolean {
+    const { copyFrom, copyUntil } = this.#options;
+    return this.#step >= copyFrom && this.#step < copyUntil && this.#step % 2 === 0;
   }
 
   /** The mean loss in nats on early text that no step has seen; leaves the run as it is. */
@@ -125,12 +149,14 @@ export class TrainingRun {
     const steps = this.#reportSteps;
     const { sequences, length } = this.#options;
     const report = {
-      loss: this.#lossSum / steps,
+      loss: this.#lossSum / (steps - this.#copySteps),
+      copyLoss: this.#copySteps === 0 ? null : this.#copyLossSum / this.#copySteps,
       norm: this.#normSum / steps,
       rate: learningRate(this.#plan, this.#step - 1),
       tokens: this.#step * sequences * length,
     };
     [this.#lossSum, this.#normSum, this.#reportSteps] = [0, 0, 0];
+    [this.#copyLossSum, this.#copySteps] = [0, 0];
     return report;
   }
 
@@ -141,9 +167,12 @@ export class TrainingRun {
   }
 
   #lossOn(stream: number, seed: number, length: number, stage: Stage): number {
-    const { rows: count } = this.#network;
     const prng = new Prng(seed, stream);
-    const rows = makeRows(this.encoder, prng, count / length, length, stage);
+    const sequences = this.#network.rows / length;
+    return this.#lossOf(makeRows(this.encoder, prng, sequences, length, stage), length);
+  }
+
+  #lossOf(rows: TrainingRows, length: number): number {
     this.#network.setLength(length);
     this.#network.forward(rows.tokens);
     // A batch in which only users speak teaches nothing, and must not divide by zero.

@@ -86,6 +86,40 @@ export function makeRows(
   return { tokens, targets, weights, learnt: total };
 }
 
+/** Sequences of a copy batch are short: what matters is how often something comes again. */
+export const COPY_LENGTH = 64;
+const COPY_PERIOD_MIN = 8;
+const COPY_PERIOD_MAX = 30;
+
+/**
+ * Random words said over and over: only what was read tells what follows. It makes the heads that
+ * copy (Olsson et al., "In-context Learning and Induction Heads", 2022), for which text of few
+ * words gives a small model too little reason.
+ */
+export function makeCopyRows(vocabulary: number, prng: Prng, sequences: number): TrainingRows {
+  const count = sequences * COPY_LENGTH;
+  const rows = {
+    tokens: new Int32Array(count),
+    targets: new Int32Array(count),
+    weights: new Float32Array(count),
+  };
+  let learnt = 0;
+  for (let first = 0; first < count; first += COPY_LENGTH) {
+    const period = COPY_PERIOD_MIN + prng.nextBelow(COPY_PERIOD_MAX - COPY_PERIOD_MIN);
+    const words = Array.from(
+      { length: period },
+      () => SPECIALS.length + prng.nextBelow(vocabulary - SPECIALS.length),
+    );
+    for (let position = 0; position < COPY_LENGTH; position++) {
+      rows.tokens[first + position] = words[position % period]!;
+      rows.targets[first + position] = words[(position + 1) % period]!;
+      rows.weights[first + position] = position < period - 1 ? 0 : 1;
+      learnt += rows.weights[first + position]!;
+    }
+  }
+  return { ...rows, learnt };
+}
+
 /** Enough text of the same kind to learn a vocabulary from. */
 export function vocabularyText(seed: number, documents: number): string {
   const prng = new Prng(seed, STREAMS.vocabulary);

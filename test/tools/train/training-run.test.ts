@@ -15,7 +15,9 @@ import { learningRate } from "../../../tools/train/optimizer.ts";
 import { DEFAULTS, shapeOf } from "../../../tools/train/run-options.ts";
 import { Sampler } from "../../../tools/train/sampler.ts";
 import {
+  COPY_LENGTH,
   encodeDocument,
+  makeCopyRows,
   makeRows,
   SPECIALS,
   vocabularyText,
@@ -105,6 +107,34 @@ it("rows begin with a document, and their targets are what follows", () => {
     if (index % 50 !== 49) expect(targets[index]).toBe(tokens[index + 1]);
   }
   expect(weights.reduce((sum, weight) => sum + weight, 0)).toBe(learnt);
+});
+
+it("copy rows say random words over and over, and count only what can be known", () => {
+  const { tokens, targets, weights } = makeCopyRows(vocabulary.tokens.length, new Prng(1), 8);
+  for (let first = 0; first < tokens.length; first += COPY_LENGTH) {
+    const own = tokens.subarray(first, first + COPY_LENGTH);
+    const start = weights.subarray(first, first + COPY_LENGTH).indexOf(1);
+    // From the last word of the first round on, the next word is the one a round before it.
+    expect(start).toBeGreaterThanOrEqual(7);
+    for (let position = 0; position < COPY_LENGTH - 1; position++) {
+      expect(targets[first + position]).toBe(own[position + 1]);
+      expect(weights[first + position]).toBe(position < start ? 0 : 1);
+      if (position >= start) expect(own[position + 1]).toBe(own[position - start]);
+    }
+  }
+  expect(Math.min(...tokens)).toBeGreaterThanOrEqual(SPECIALS.length);
+});
+
+it("copy steps are every second one of their stretch, and are reported apart", () => {
+  const run = new TrainingRun(module, shape, vocabulary, { ...options, copyFrom: 2, copyUntil: 4 });
+  run.advance();
+  run.advance();
+  expect(run.report().copyLoss).toBeNull();
+  run.advance();
+  run.advance();
+  const { copyLoss, loss } = run.report();
+  expect(copyLoss).toBeGreaterThan(4);
+  expect(loss).toBeGreaterThan(3);
 });
 
 it("the rate goes up a line, stays, and goes down a line", () => {
