@@ -24,12 +24,12 @@ interface Seen {
 
 /**
  * Says `lines` one after the other to a model that repeats the last of them.
- * @param during called while an answer comes; null: answers may fill the context
+ * @param during called when an answer begins; null: answers may fill the context
  */
 async function converse(
   lines: readonly string[],
   options: TestServerOptions = {},
-  during: ((interrupt: () => void) => void) | null = () => {},
+  during: ((interrupt: () => void, seen: Seen) => void) | null = () => {},
 ): Promise<Seen> {
   const text = (prompt: string) => `you said ${/user: ([^\n]*)\nassistant: $/.exec(prompt)?.[1]}`;
   running = await startTestServer({ models: [{ text }], ...options });
@@ -39,7 +39,7 @@ async function converse(
     ask: () => Promise.resolve(rest.shift() ?? null),
     beginAnswer: (interrupt) => {
       seen.answers.push("");
-      during?.(interrupt);
+      during?.(interrupt, seen);
     },
     write: (piece) => (seen.answers[seen.answers.length - 1] += piece),
     showKv: (report) => seen.kv.push(report!.tokens),
@@ -131,11 +131,12 @@ describe("a conversation", () => {
 
   it("sees where its KV lies", async () => {
     const models = [{ isManual: true, text: "Hello" }];
-    const { kv, summaries } = await converse(["go"], { models }, () => {
+    const { kv, summaries } = await converse(["go"], { models }, (_, seen) => {
       const [model] = running!.models;
       model!.step();
-      // Steps go on until the answer is over; the first report comes in between.
+      // The answer goes on when the first report has come, however long that takes.
       const timer = setInterval(() => {
+        if (seen.kv.length === 0) return;
         model!.step();
         if (model!.submitted[0]!.state === "finished") clearInterval(timer);
       }, 10);
