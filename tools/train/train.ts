@@ -2,10 +2,10 @@
  * The program that trains the model in the box: `npm run train -- --out FOLDER`.
  *
  * Run by hand; nothing of the product calls it. It writes FOLDER/checkpoint.bin every few minutes,
- * FOLDER/log.csv a line a report (step, tokens, loss, loss on unseen text, loss on copies, length of
- * the gradient, rate, seconds; nothing where there is none), and FOLDER/NAME.gguf with each checkpoint. A run that was ended,
- * however, goes on from its last checkpoint when it is started again with the same folder, whose
- * options then hold; the number of steps alone may be another.
+ * FOLDER/log.csv a line a report (step, tokens, loss, loss on unseen text, loss on copies, length
+ * of the gradient, rate, seconds; nothing where there is none), and FOLDER/NAME.gguf with each
+ * checkpoint. A run that was ended, however, goes on from its last checkpoint when it is started
+ * again with the same folder, whose options then hold; the number of steps alone may be another.
  */
 
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
