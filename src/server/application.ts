@@ -68,9 +68,6 @@ function refuseOtherMethods(app: OpenAPIHono): void {
 
 function health(c: Context, server: ServerContext): Response {
   if (server.desk.isClosing) throw unavailable("The server is shutting down", "shutting_down");
-  if (server.desk.directory.engines.every(({ model }) => model.isLost)) {
-    throw unavailable("All engines were lost", "engine_lost");
-  }
   return c.json({ status: "ok" });
 }
 

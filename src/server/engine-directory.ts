@@ -62,15 +62,14 @@ export class EngineDirectory {
     let least: HostedEngine | null = null;
     let leastTokens = Infinity;
     for (const engine of this.engines) {
-      if (engine.modelName !== name || engine.model.isLost) continue;
+      if (engine.modelName !== name) continue;
       const tokens = this.outstandingTokens(engine);
       if (tokens < leastTokens) {
         least = engine;
         leastTokens = tokens;
       }
     }
-    // With all of them lost, whichever is asked says so.
-    return least ?? this.engines.find(({ modelName }) => modelName === name) ?? null;
+    return least;
   }
 
   /** Tokens that an engine may still have to compute for what was routed to it. */

@@ -24,8 +24,6 @@ export class ComputeThread {
   readonly gates: Int32Array;
   /** Resolves when the thread has gone. */
   readonly ended: Promise<void>;
-  /** Called once, when the thread has ended and nobody asked it to. */
-  onFailure: (error: EmaError) => void = () => {};
   readonly #port: MessageChannel["port1"];
   readonly #worker: Worker;
   #failure: EmaError | null = null;
@@ -108,11 +106,6 @@ export class ComputeThread {
     return result;
   }
 
-  /** Ends it in mid-flight, as a crash would; for tests. */
-  async kill(): Promise<void> {
-    await this.#worker.terminate();
-  }
-
   async close(): Promise<void> {
     if (!this.#isClosing) {
       this.#isClosing = true;
@@ -125,10 +118,8 @@ export class ComputeThread {
 
   #fail(device: number, cause: unknown): void {
     const why = cause instanceof Error ? `: ${cause.message.split("\n")[0]}` : "";
-    if (this.#failure !== null) return;
     const text = `the compute thread of device ${device} has ended${why}`;
-    this.#failure = new EmaError("E_DEVICE", text, { cause });
-    this.onFailure(this.#failure);
+    this.#failure ??= new EmaError("E_DEVICE", text, { cause });
     // Whoever waits looks again, and finds out.
     Atomics.add(this.control, Control.Changes, 1);
     Atomics.notify(this.control, Control.Changes);

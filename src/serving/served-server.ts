@@ -39,12 +39,10 @@ export class ServedServer {
   /** Why the server serves no more, or null. */
   failure: unknown = null;
   readonly #devices: ServerDevices;
-  /** (engines) what computes for each. */
-  readonly threads: readonly ComputeThread[];
+  readonly #threads: readonly ComputeThread[];
   readonly #watches: readonly WakeOnChange[];
   readonly #clearings: EmulatedClearing[] = [];
   readonly #clockStartNs: number;
-  readonly #onEngineLost: NonNullable<ServedServerOptions["onEngineLost"]>;
   /** Threads and waits on shared memory keep no process alive; a server does, until closed. */
   readonly #keepAlive = setInterval(() => undefined, 2 ** 30);
   #timer: NodeJS.Timeout | null = null;
@@ -56,12 +54,10 @@ export class ServedServer {
     plan: ServerPlan,
     devices: ServerDevices,
     threads: readonly ComputeThread[],
-    onEngineLost: NonNullable<ServedServerOptions["onEngineLost"]>,
   ) {
     this.plan = plan;
-    this.#onEngineLost = onEngineLost;
     this.#devices = devices;
-    this.threads = threads;
+    this.#threads = threads;
     this.#clockStartNs = machineNs();
     const pool = createPool(plan);
     const hub = this.#createHub(pool);
@@ -89,9 +85,6 @@ export class ServedServer {
     for (let device = 0; device < hub.deviceCount; device++) {
       watches.push(new WakeOnChange(hub.arrivals(device), 0, () => this.#wakeAll()));
     }
-    threads.forEach((thread, index) => {
-      thread.onFailure = (error) => this.#lose(index, error);
-    });
     this.#watches = watches;
     for (const watch of watches) watch.start();
     this.#wakeAll();
@@ -122,7 +115,7 @@ export class ServedServer {
       await devices.emulated.close();
       throw failed.reason;
     }
-    return new ServedServer(plan, devices, threads, options.onEngineLost ?? (() => {}));
+    return new ServedServer(plan, devices, threads);
   }
 
   get engines(): readonly ServedEngine[] {
@@ -156,7 +149,7 @@ export class ServedServer {
   /** The device and its engine are gone, as if its process had died. */
   removeEngine(index: number): void {
     this.loop.remove(index, this.nowNs);
-    void this.threads[index]!.close();
+    void this.#threads[index]!.close();
     this.#schedule();
   }
 
@@ -170,17 +163,10 @@ export class ServedServer {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     for (const watch of this.#watches) watch.close();
-    await Promise.all(this.threads.map((thread) => thread.close()));
+    await Promise.all(this.#threads.map((thread) => thread.close()));
     await this.#devices.emulated.close();
     clearInterval(this.#keepAlive);
     for (const resolve of this.#drained) resolve();
-  }
-
-  /** One engine's thread has ended: what others borrowed of it is lost, and they go on. */
-  #lose(index: number, error: EmaError): void {
-    if (this.#isClosed || this.loop.isGone(index)) return;
-    this.removeEngine(index);
-    this.#onEngineLost(this.engines[index]!.name, error);
   }
 
   #wake(index: number): void {
@@ -234,7 +220,6 @@ export class ServedServer {
     for (const resolve of this.#drained) resolve();
     this.#drained = [];
     if (!(error instanceof EmaError)) throw error;
-    for (const { name } of this.engines) this.#onEngineLost(name, error);
   }
 
   /** A little of what must be cleared before it is lent, between other work. */
@@ -262,7 +247,7 @@ export class ServedServer {
   #createRunner(index: number, tokens: TokenStore, pool: Pool, hub: CopyHub): RealRunner {
     const { plan } = this;
     const { geometry, place } = this.#devices.engines[index]!;
-    const thread = this.threads[index]!;
+    const thread = this.#threads[index]!;
     const now = (): number => this.nowNs;
     const epochSource: EpochSource = { epochOf: (row) => pool.epochOf(sliceId(row)) };
     const isBorrowed = isBorrowedBy(plan, pool, index);

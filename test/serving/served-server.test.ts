@@ -156,35 +156,6 @@ it("survives bursts, aborts, recalls and the loss of a lender", async () => {
   for (const generation of generations) expectOwnTokens(generation);
 });
 
-it("goes on without an engine whose thread has ended, whatever it lent", async () => {
-  const lost: string[] = [];
-  const onEngineLost = (name: string): number => lost.push(name);
-  const server = await ServedServer.create({ ...OPTIONS, onEngineLost });
-  const prng = new Prng(6);
-  const generations: Generation[] = [];
-  for (let index = 0; index < 80; index++) {
-    const engine = index % 10 === 0 ? 2 : 0;
-    generations.push(submitTo(server.engines[engine]!, request(prng, index, 60)));
-  }
-  const { pool } = server.loop;
-  while (pool.lentSlices(engineId(2)) === 0) {
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-  await server.threads[2]!.kill();
-  expect(lost).toStrictEqual(["tiny@gpu2"]);
-  expect(server.engines.map(({ isLost }) => isLost)).toStrictEqual([false, false, true]);
-  expect(server.engines[2]!.submit(request(prng, 1, 5))).toMatchObject({ reason: "engine-lost" });
-  const { running, waiting, kvLocalBytes, kvLentBytes } = server.engines[2]!.load();
-  expect([running, waiting, kvLocalBytes, kvLentBytes]).toStrictEqual([0, 0, 0, 0]);
-  await server.drain();
-  await settle(server);
-  await server.close();
-  for (const [index, generation] of generations.entries()) {
-    expect(generation.state).toMatch(index % 10 === 0 ? /failed|finished/ : /finished/);
-    expectOwnTokens(generation);
-  }
-});
-
 it("takes nothing in while it drains, and ends what is open when it closes", async () => {
   const server = await ServedServer.create({ ...OPTIONS, deviceBytes: [2 << 20] });
   const prng = new Prng(5);
