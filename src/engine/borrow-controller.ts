@@ -217,9 +217,19 @@ export class BorrowController {
     return this.#amount.bestSlices(slicesMax, this.#reserve.blocks, sources);
   }
 
-  /** Nothing runs, and the first that waits is larger than the engine's own memory. */
+  /**
+   * Nothing runs, and the first that waits is larger than the engine's own memory and all that
+   * others offer.
+   */
   #isStranded(): boolean {
-    return this.#scheduler.sequences.count === 0 && this.#mustBorrow();
+    if (this.#scheduler.sequences.count > 0 || !this.#mustBorrow()) return false;
+    const { blocksPerSlice, blockTokens } = this.#kv.layout;
+    const blocks = this.#scheduler.waiting.tokensAt(0) / blockTokens + 1;
+    let slices = this.#options.ownSlices + this.#arena.borrowedSlices;
+    for (let other = 0; other < this.#options.engineCount; other++) {
+      if (other !== this.#arena.engine) slices += this.#pool.idleSlices(engineId(other));
+    }
+    return blocks > slices * blocksPerSlice;
   }
 
   #mustBorrow(): boolean {

@@ -19,7 +19,7 @@ const PATIENCE_NS = 200e6;
 /** An offer that nobody takes ends after so long; an arena offers after a second's quiet. */
 const OFFERED_NS = 2e9;
 /** Whoever took it is asked for it after so long: time for an answer of some hundred tokens. */
-const LENT_NS = 30e9;
+const LENT_NS = 10e9;
 
 export class StandOff {
   readonly #patienceNs: number;
