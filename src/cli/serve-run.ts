@@ -32,8 +32,9 @@ export async function runServe(options: RawServeOptions): Promise<void> {
   const engines = await startEngines(settings);
   try {
     const { host, port, apiKey } = settings.address;
-    const { bodyBytesMax, requestsMax } = settings;
-    const context = serverContextOf(engines, apiKey, { bodyBytesMax, requestsMax }, log);
+    const { bodyBytesMax, requestsMax, choicesMax } = settings;
+    const limits = { bodyBytesMax, requestsMax, choicesMax };
+    const context = serverContextOf(engines, apiKey, limits, log);
     const server = await HttpServer.listen(context, host, port);
     const url = clientUrl(host, server.port);
     const { modelName } = engines.engines[0]!;

@@ -6,6 +6,7 @@
  */
 
 import { EmaError, parseBytes } from "../base/index.ts";
+import { SERVER_LIMITS } from "../server/index.ts";
 import { serveAddress, type ServeAddress } from "./serve-address.ts";
 import type { RawServeOptions } from "./serve-command.ts";
 import { parseDevices } from "./serve-devices.ts";
@@ -22,6 +23,8 @@ export interface ServeSettings {
   readonly address: ServeAddress;
   readonly requestsMax: number;
   readonly waitingMax: number;
+  /** Choices of one request: they enter an engine's queue together, or never. */
+  readonly choicesMax: number;
   readonly bodyBytesMax: number;
   readonly graceMs: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -36,6 +39,7 @@ export function serveSettings(
   if (logLevel === undefined) {
     throw fault(`--log-level "${options.logLevel}": expected ${LOG_LEVELS.join(", ")}`);
   }
+  const waitingMax = wholeNumber("--max-waiting", options.maxWaiting, 1);
   return {
     deviceBytes: parseDevices(options.devices),
     modelPath: options.model ?? null,
@@ -43,7 +47,8 @@ export function serveSettings(
     isElastic: options.static !== true,
     address: serveAddress(options.host, options.port, options.apiKey, keyVariable),
     requestsMax: wholeNumber("--max-requests", options.maxRequests, 1),
-    waitingMax: wholeNumber("--max-waiting", options.maxWaiting, 1),
+    waitingMax,
+    choicesMax: Math.min(waitingMax, SERVER_LIMITS.choicesMax),
     bodyBytesMax: bodyBytesOf(options.maxBody),
     graceMs: wholeNumber("--grace", options.grace, 0) * 1000,
     logLevel,

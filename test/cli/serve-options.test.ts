@@ -98,9 +98,13 @@ describe("settings", () => {
   it("are numbers, with the units they are meant in", () => {
     expect(serveSettings({ ...options, name: "org/m:1" }, undefined)).toMatchObject({
       ...{ requestsMax: 256, waitingMax: 9, bodyBytesMax: 2 * MIB, graceMs: 30_000 },
+      // What does not fit into an empty queue would be told to come again for ever.
+      choicesMax: 9,
       ...{ modelPath: null, modelName: "org/m:1", isElastic: true },
     });
     expect(serveSettings({ ...options, static: true }, undefined).isElastic).toBe(false);
+    const { choicesMax } = serveSettings({ ...options, maxWaiting: "999" }, undefined);
+    expect(choicesMax).toBe(128);
   });
 
   it.each<[Partial<RawServeOptions>, RegExp]>([
