@@ -22,6 +22,10 @@ import {
 } from "./tensors.ts";
 
 const HEADER_BYTES = 7 * 4;
+/** Its sign says whether the head is tied. */
+const VOCAB_WORD = 5;
+/** Beyond all models there are. */
+const SIZE_END = 2 ** 24;
 
 /** What version 1 and later begin with. */
 const MAGIC_LATER = 0x616b3432;
@@ -40,6 +44,12 @@ export function readLlama2cConfig(file: CheckpointFile): ModelConfig {
   }
   const word = (index: number): number => header.readInt32LE(index * 4);
   const [hidden, heads, signedVocab] = [word(0), word(3), word(5)];
+  // A file of any other kind has these bytes too: it is told so, not what they would mean.
+  for (let index = 0; index < HEADER_BYTES / 4; index++) {
+    const size = Math.abs(word(index));
+    const isSize = size > 0 && size < SIZE_END && (word(index) > 0 || index === VOCAB_WORD);
+    if (!isSize) throw file.fault("neither a GGUF file nor a llama2.c checkpoint");
+  }
   if (heads < 1 || hidden % heads !== 0) {
     throw file.fault(`${hidden} columns cannot be divided among ${heads} heads`);
   }

@@ -115,6 +115,14 @@ describe("damaged files", () => {
     await expect(loadCheckpoint(write(Buffer.alloc(0), tokenizer))).rejects.toThrow(/has 0/);
   });
 
+  it("of another kind are told so, not what their bytes would mean", async () => {
+    const others = ["%PDF-1.7 and so on, of whatever length", "\0".repeat(99), "{".repeat(99)];
+    for (const other of others) {
+      const failure = loadCheckpoint(write(Buffer.from(other), tokenizer));
+      await expect(failure).rejects.toThrow(/neither a GGUF file nor a llama2\.c checkpoint$/);
+    }
+  });
+
   it("of random headers are one line", async () => {
     const words = fc.array(fc.oneof(fc.integer(), fc.integer({ min: -9, max: 99 })), {
       minLength: 7,
