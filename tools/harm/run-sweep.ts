@@ -7,49 +7,70 @@
 
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { ServerVerdict } from "./server-verdict.ts";
+import { failedVerdict, type ServerVerdict } from "./server-verdict.ts";
 
 export interface SweepOptions {
   readonly seeds: readonly number[];
   readonly processes: number;
   readonly onVerdict?: (verdict: ServerVerdict, doneCount: number) => void;
+  /** A server that takes longer has failed: its process is ended and another goes on. */
+  readonly serverMaxMs?: number;
 }
 
+/** Servers take about a second. */
+const SERVER_MAX_MS = 300_000;
+
 export async function runSweep(options: SweepOptions): Promise<ServerVerdict[]> {
-  const { seeds, processes, onVerdict } = options;
+  const { seeds, processes, onVerdict, serverMaxMs = SERVER_MAX_MS } = options;
   const waiting = [...seeds];
   const verdicts = new Map<number, ServerVerdict>();
-  const count = Math.min(processes, seeds.length);
-  await Promise.all(
-    Array.from({ length: count }, () =>
-      runWorker(
-        () => waiting.shift() ?? null,
-        (verdict) => {
-          verdicts.set(verdict.seed, verdict);
-          onVerdict?.(verdict, verdicts.size);
-        },
-      ),
-    ),
-  );
+  const tell = (verdict: ServerVerdict): void => {
+    verdicts.set(verdict.seed, verdict);
+    onVerdict?.(verdict, verdicts.size);
+  };
+  const work = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const lateSeed = await runWorker(() => waiting.shift() ?? null, tell, serverMaxMs);
+      if (lateSeed === null) return;
+      const error = `did not end within ${serverMaxMs / 1000} s`;
+      tell(failedVerdict(lateSeed, error));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(processes, seeds.length) }, work));
   return seeds.map((seed) => verdicts.get(seed)!);
 }
 
+/** @returns the server that took too long, or `null` when there was none left. */
 function runWorker(
   nextSeed: () => number | null,
   onVerdict: (verdict: ServerVerdict) => void,
-): Promise<void> {
+  serverMaxMs: number,
+): Promise<number | null> {
   const file = fileURLToPath(new URL("./sweep-worker.ts", import.meta.url));
   const worker = fork(file, { execArgv: ["--import", "tsx"], serialization: "advanced" });
   return new Promise((resolve, reject) => {
+    let seed: number | null = null;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      worker.kill("SIGKILL");
+    }, serverMaxMs);
+    const hand = (): void => {
+      seed = nextSeed();
+      timer.refresh();
+      worker.send(seed!);
+    };
     worker.on("message", (verdict: ServerVerdict) => {
       onVerdict(verdict);
-      worker.send(nextSeed()!);
+      hand();
     });
     worker.on("error", reject);
     worker.on("exit", (code) => {
-      if (code === 0) resolve();
+      clearTimeout(timer);
+      if (isLate) resolve(seed);
+      else if (code === 0) resolve(null);
       else reject(new Error(`a process of the sweep ended with ${code}`));
     });
-    worker.send(nextSeed()!);
+    hand();
   });
 }

@@ -40,15 +40,25 @@ export function planOf(seed: number): ServerPlan {
 }
 
 export function verdictOf(seed: number, plant?: PoolChange): ServerVerdict {
-  const { links } = randomServer(seed).plan.scenario.server;
-  const wiring = typeof links === "string" ? links : "list";
   try {
     const plan = planOf(seed);
-    return { ...judgeScenario(scenarioOf(plan), plan.admission, plant), seed, wiring };
+    const verdict = judgeScenario(scenarioOf(plan), plan.admission, plant);
+    return { ...verdict, seed, wiring: wiringOf(seed) };
   } catch (failure) {
-    const errors = [(failure as Error).stack ?? String(failure)];
-    return { seed, wiring, engines: [], isBound: false, recalls: { refill: 0, demand: 0 }, errors };
+    return failedVerdict(seed, (failure as Error).stack ?? String(failure));
   }
+}
+
+/** Of a server whose run did not end well. */
+export function failedVerdict(seed: number, error: string): ServerVerdict {
+  const recalls = { refill: 0, demand: 0 };
+  const wiring = wiringOf(seed);
+  return { seed, wiring, engines: [], isBound: false, recalls, errors: [error] };
+}
+
+function wiringOf(seed: number): string {
+  const { links } = randomServer(seed).plan.scenario.server;
+  return typeof links === "string" ? links : "list";
 }
 
 /** The same for a server without a seed: made smaller, or kept in a file. */
