@@ -19,6 +19,7 @@ import { LendingHeadroom } from "./lending-headroom.ts";
 import { LinkRates } from "./link-rates.ts";
 import { LoanAccounts } from "./loan-accounts.ts";
 import { groupLayersFor, LoanForecast } from "./loan-forecast.ts";
+import { ReadReports } from "./read-reports.ts";
 import type { CopyEngine, StepRunner } from "./ports.ts";
 import { RecallLadder, type LadderHost } from "./recall-ladder.ts";
 import { Residency } from "./residency.ts";
@@ -39,6 +40,7 @@ export interface EngineParts {
   readonly ladder: RecallLadder;
   readonly borrowing: BorrowController;
   readonly accounts: LoanAccounts;
+  readonly reads: ReadReports;
   readonly tokenTimes: TokenTimes;
   readonly headroom: LendingHeadroom;
   readonly reserve: ArrivalReserve;
@@ -90,6 +92,7 @@ export function createParts(
     { ...known, planner, ladder, reserve },
   );
   const accounts = new LoanAccounts(options, kv, scheduler, cost);
+  const reads = new ReadReports(options.engineCount);
   const headroom = new LendingHeadroom(options, kv);
   for (const row of options.hostRows) kv.slices.admit(row);
   return {
@@ -104,6 +107,7 @@ export function createParts(
     ladder,
     borrowing,
     accounts,
+    reads,
     headroom,
     tokenTimes,
     reserve,

@@ -171,12 +171,15 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #endStep(nowNs: number): void {
-    const { arena, flight, accounts, headroom, residency, planner } = this.#parts;
+    const { arena, flight, accounts, reads, headroom, residency, planner } = this.#parts;
     const { timing } = flight;
     residency.places.isHomeClosed = false;
     // Before its sequences go: what it read is still counted where it lies.
     const isLoan = arena.borrowedSlices > 0 && !timing.isVoid;
-    if (isLoan) accounts.earn(this.scheduler.batch, timing, planner.ringSlices);
+    if (isLoan) {
+      accounts.earn(this.scheduler.batch, timing, planner.ringSlices);
+      reads.observe(timing.readBytes);
+    }
     this.#dropCancelled();
     this.scheduler.steps.landed();
     if (!flight.isForeseen) arena.endReads(nowNs);
@@ -249,8 +252,10 @@ export class Engine implements SchedulerEvents, LadderHost {
   #control(nowNs: number): void {
     const { borrowing, residency, accounts, flight } = this.#parts;
     this.#lenders.follow(flight.localStepNs, nowNs);
+    if (this.scheduler.rotation.isLinkFull) residency.relieve(nowNs);
     if (nowNs < this.#controlDueNs) return;
     this.#controlDueNs = nowNs + CONTROL_NS;
+    this.#lenders.followReads(flight.localStepNs, nowNs);
     borrowing.decide(nowNs);
     residency.bringBack(nowNs);
     accounts.settle(this.arena, this.#pool, nowNs);

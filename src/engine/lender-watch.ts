@@ -1,5 +1,5 @@
 /**
- * What a borrower does when its lenders begin or cease to run steps.
+ * What a borrower does when its lenders begin or cease to run steps, or others read them too.
  *
  * Called by the engine when a lender's activity changed, and before steps while any lender runs. A
  * running lender is read at its share only, so what the share cannot carry within a step moves
@@ -42,13 +42,22 @@ export class LenderWatch {
       this.#sharedSinceNs = nowNs;
       return;
     }
-    rates.refresh(arena, this.#pool, residency.places.leaving);
+    rates.refresh(arena, this.#pool, residency.places.leaving, nowNs);
     this.#followCalm(nowNs);
     if (!rates.isConstrained) return;
     for (let source = 1; source < arena.hostSource; source++) {
       if (arena.isLenderRunning[source - 1] === 1) this.#leave(source, localStepNs, nowNs);
     }
-    rates.refresh(arena, this.#pool, residency.places.leaving);
+    rates.refresh(arena, this.#pool, residency.places.leaving, nowNs);
+  }
+
+  /** Tells what steps read of whom, and reckons with what others read there. */
+  followReads(localStepNs: number, nowNs: number): void {
+    const { rates, arena, residency, reads, kv } = this.#parts;
+    reads.report(arena, this.#pool, nowNs);
+    if (arena.borrowedSlices === 0) return;
+    rates.refresh(arena, this.#pool, residency.places.leaving, nowNs);
+    residency.sequenceBlocksOut = rates.carriedBlocks(kv, localStepNs / 2);
   }
 
   /**

@@ -122,7 +122,7 @@ export class LoanAmount {
         const isRead = rates.pacedBytesPerSecond(index + 1) > 0;
         sources.heldSlices[index] = held;
         sources.idleSlices[index] = isRead || this.calm.isCalm(lender) ? idle : 0;
-        sources.pathBytesPerSecond[index] = rates.pathBytesPerSecond(index + 1);
+        sources.pathBytesPerSecond[index] = rates.idleBytesPerSecond(lender, arena, pool);
         continue;
       }
       const rate = rates.sharedBytesPerSecond(lender, held > 0, pool);

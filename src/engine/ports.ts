@@ -22,7 +22,7 @@ export interface PricedStep {
   readonly groupLayers: number;
   /** What it reads that is not local, by source, with its access modes. */
   readonly readSet: ReadSet;
-  /** (sources) how fast each may be read. */
+  /** (sources) how fast each may be read: what a running lender gives, the path otherwise. */
   readonly sourceBytesPerSecond: Float64Array;
   /** Share of the first group's staged bytes that the step before has fetched ahead rightly. */
   readonly aheadShare: number;
@@ -54,6 +54,8 @@ export interface StepTiming {
   linkBusyNs: number;
   /** (sources) bytes read over links. */
   readonly readBytes: Float64Array;
+  /** (sources) at which each that was read could be read; absent where that is not known. */
+  readonly readableBytesPerSecond?: Float64Array;
   hits: number;
   lates: number;
   misses: number;

@@ -27,6 +27,11 @@ import type { CopyEngine } from "./ports.ts";
 export class Residency {
   /** Local blocks that moves under way will free. */
   outgoingBlocks = 0;
+  /**
+   * Blocks of one sequence that go out while others can: what links carry within half a step. With
+   * more a step in which it takes part waits, and everybody with it.
+   */
+  sequenceBlocksOut = Infinity;
   readonly places: Places;
 
   readonly #kv: KvCache;
@@ -162,6 +167,25 @@ export class Residency {
     }
   }
 
+  /**
+   * Links carry less than is out: blocks of sequences that steps leave out come home as far as
+   * there is room, before anybody is admitted to it. The oldest sequence first.
+   */
+  relieve(nowNs: number): void {
+    const { order, count, skips, isParked } = this.#sequences;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (skips[row] === 0 && isParked[row] === 0) continue;
+      for (let source = 1; source < this.#arena.hostSource; source++) {
+        while (this.#kv.blocksAt(row, source) > 0) {
+          if (this.places.homeBlocks() === 0) return;
+          const moved = this.#moveRun(row, source, LOCAL_SOURCE, "home", false, nowNs);
+          if (moved === 0) break;
+        }
+      }
+    }
+  }
+
   /** Blocks of a source that no move takes away yet. */
   stayingBlocks(source: number): number {
     return this.#kv.usedBlocks(source) - this.#leavingBlocks(source);
@@ -223,19 +247,26 @@ export class Residency {
     return count === 0 ? 0 : this.moveBlocks(row, first, count, target, reason, isExempt, nowNs);
   }
 
-  /** The sequence with the most sealed local blocks that nothing moves yet. */
+  /**
+   * The sequence with the most sealed local blocks that nothing moves yet; of those that have less
+   * out than links carry, if there is one.
+   */
   #bestOutward(): number {
     const { order, count, isParked } = this.#sequences;
     let best = -1;
     let most = 0;
+    let isBestLight = false;
     for (let index = 0; index < count; index++) {
       const row = order[index]!;
       if (isParked[row] === 1) continue;
       const movable = this.#kv.movableLocalBlocks(row);
-      if (movable > most) {
-        most = movable;
-        best = row;
-      }
+      if (movable === 0) continue;
+      const out = this.#kv.blockCount(row) - this.#kv.blocksAt(row, LOCAL_SOURCE);
+      const isLight = out < this.sequenceBlocksOut;
+      if (isLight === isBestLight ? movable <= most : isBestLight) continue;
+      most = movable;
+      best = row;
+      isBestLight = isLight;
     }
     return best;
   }

@@ -102,6 +102,7 @@ export class StepFlight {
     this.isInFlight = false;
     const { timing, isForeseen } = this.#runner;
     this.#count(timing);
+    if (this.#isRemote) this.#rates.observe(timing, nowNs);
     const hasPrompts = batch.prefillSequences > 0;
     this.promptTime.observe(this.#promptNs(batch), batch.sampledSequences);
     if (!hasPrompts) this.localStepNs = timing.localNs;
@@ -168,7 +169,7 @@ export class StepFlight {
   /** @param aheadBytes staged bytes of a layer that the step before could foresee. */
   #work(batch: Batch, aheadBytes: number): StepWork {
     const { readSet } = this.#kv;
-    const { sourceBytesPerSecond } = this.#rates;
+    const { sourceBytesPerSecond, allowedBytesPerSecond } = this.#rates;
     this.#planner.plan(this.#compute, batch.prefillSequences > 0, sourceBytesPerSecond);
     let staged = 0;
     if (readSet.totalBytes() > 0) {
@@ -185,7 +186,7 @@ export class StepFlight {
       compute: this.#compute,
       groupLayers,
       readSet,
-      sourceBytesPerSecond,
+      sourceBytesPerSecond: allowedBytesPerSecond,
       aheadShare: staged === 0 ? 1 : Math.min(1, Math.max(0, aheadBytes / staged)),
       batch,
       sequences: this.#sequences,

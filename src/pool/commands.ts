@@ -80,6 +80,13 @@ export type PoolCommand =
       /** Tokens the borrower made in the same period: what the -1 % is of. */
       readonly producedTokens: number;
     }
+  /** How fast this borrower's steps read `lender` of late; forgotten with its last slice. */
+  | {
+      readonly type: "ReportReads";
+      readonly engine: EngineId;
+      readonly lender: EngineId;
+      readonly bytesPerSecond: number;
+    }
   | { readonly type: "SetBorrowLimit"; readonly engine: EngineId; readonly sliceCount: number }
   /** The engine is gone: what it lent is lost to its borrowers, what it borrowed goes home. */
   | { readonly type: "RemoveEngine"; readonly engine: EngineId };

@@ -18,6 +18,7 @@ const NAMES = [
   "command:RecallSlices",
   "command:SetActivity",
   "command:SettleAccount",
+  "command:ReportReads",
   "command:SetBorrowLimit",
   "command:RemoveEngine",
   "event:SlicesWithdrawn",

@@ -5,7 +5,7 @@
  * It takes no decision of its own.
  */
 
-import type { EngineId } from "../base/index.ts";
+import type { EngineId, SliceId } from "../base/index.ts";
 import { Accounts } from "./accounts.ts";
 import type { PoolEvent } from "./commands.ts";
 import { EVENT_COUNT, zeroCounts, type PoolCounts } from "./counters.ts";
@@ -13,6 +13,7 @@ import { Leases } from "./leases.ts";
 import { SliceLedger } from "./ledger.ts";
 import { Mailboxes } from "./mailboxes.ts";
 import type { LenderColumns } from "./placement.ts";
+import { ReadRates } from "./read-rates.ts";
 import { RecallBook } from "./recall-book.ts";
 
 /** One engine, in the order of EngineId. */
@@ -41,6 +42,7 @@ export class PoolState {
   readonly leases: Leases;
   readonly book: RecallBook;
   readonly accounts: Accounts;
+  readonly reads: ReadRates;
   readonly mailboxes: Mailboxes;
   readonly counts: PoolCounts = zeroCounts();
   readonly borrowLimits: Float64Array; // (engines)
@@ -62,6 +64,7 @@ export class PoolState {
     this.leases = new Leases(count, this.ledger.sliceCount);
     this.book = new RecallBook(count);
     this.accounts = new Accounts(count * count, options.accountWindowNs);
+    this.reads = new ReadRates(count, pathBytesPerSecond);
     this.mailboxes = new Mailboxes(count);
     this.borrowLimits = Float64Array.from(members, (member) => member.borrowLimitSlices);
     this.isRunning = new Uint8Array(count);
@@ -90,8 +93,19 @@ export class PoolState {
     for (let lender = 0; lender < this.engineCount; lender++) {
       const isBlocked = this.accounts.isBlocked(lender * this.engineCount + borrower, nowNs);
       lenders.isBlocked[lender] = isBlocked ? 1 : 0;
+      if (lender === borrower) continue;
+      lenders.pathBytesPerSecond[lender] = this.reads.readable(lender as EngineId, borrower);
     }
     return lenders;
+  }
+
+  /** The slice leaves its lease. @returns whether that met an obligation to the lender. */
+  giveBack(slice: SliceId): boolean {
+    const lender = this.ledger.ownerOf(slice);
+    const borrower = this.leases.holderOf(slice)!;
+    const wasOwed = this.leases.giveBack(slice);
+    if (this.leases.lentTo(lender, borrower) === 0) this.reads.report(lender, borrower, 0);
+    return wasOwed;
   }
 
   post(engine: EngineId, event: PoolEvent): void {

@@ -87,6 +87,9 @@ export class Pool {
       case "SettleAccount":
         state.counts["command:SettleAccount"]++;
         return this.#settle(engine, command.lender, command.earnedTokens, command.producedTokens);
+      case "ReportReads":
+        state.counts["command:ReportReads"]++;
+        return this.#report(engine, command.lender, command.bytesPerSecond);
       case "SetBorrowLimit":
         state.counts["command:SetBorrowLimit"]++;
         assertLimit(command.sliceCount);
@@ -149,6 +152,14 @@ export class Pool {
     return this.#state.leases.borrowerCounts[lender]!;
   }
 
+  /**
+   * Bytes/s at which the borrower can read the lender while that is idle: the path's speed, less
+   * what others read there; 0 without a path.
+   */
+  readableBytesPerSecond(lender: EngineId, borrower: EngineId): number {
+    return this.#state.reads.readable(lender, borrower);
+  }
+
   isRunning(engine: EngineId): boolean {
     return this.#state.isRunning[engine] === 1;
   }
@@ -179,7 +190,8 @@ export class Pool {
 
   /** Walks all invariants; costs all slices, for simulations and tests. */
   check(): void {
-    const { ledger, leases, book, accounts, mailboxes } = this.#state;
+    const { ledger, leases, book, accounts, reads, mailboxes } = this.#state;
+    reads.check();
     ledger.check();
     leases.check();
     book.check();
@@ -233,6 +245,12 @@ export class Pool {
     const isPair = lender >= 0 && lender < engineCount && lender !== borrower;
     assert(isPair, () => `pool: engine ${borrower} settles with ${lender}`);
     accounts.settle(lender * engineCount + borrower, earned, produced, nowNs);
+  }
+
+  #report(borrower: EngineId, lender: EngineId, bytesPerSecond: number): void {
+    // A report that was on its way when the last slice went home says nothing any more.
+    if (this.lentTo(lender, borrower) === 0) return;
+    this.#state.reads.report(lender, borrower, bytesPerSecond);
   }
 }
 

@@ -13,7 +13,7 @@ import type { PoolState } from "./pool-state.ts";
 export function sendHome(state: PoolState, slices: readonly SliceId[]): void {
   const homes: (SliceId[] | undefined)[] = [];
   for (const slice of slices) {
-    const wasOwed = state.leases.giveBack(slice);
+    const wasOwed = state.giveBack(slice);
     state.ledger.takeBack(slice);
     state.counts[wasOwed ? "slice:recalled-own" : "slice:lent-own"]++;
     (homes[state.ledger.ownerOf(slice)] ??= []).push(slice);
@@ -69,6 +69,6 @@ export function removeEngine(state: PoolState, engine: EngineId): void {
 function loseLoans(state: PoolState, lender: EngineId, borrower: EngineId): void {
   const slices = state.leases.slicesOf(lender, borrower);
   if (slices.length === 0) return;
-  for (const slice of slices) state.leases.giveBack(slice);
+  for (const slice of slices) state.giveBack(slice);
   state.post(borrower, { type: "LeaseLost", lender, slices });
 }

@@ -52,6 +52,7 @@ export class CostedRunner implements StepRunner {
       waitNs: 0,
       linkBusyNs: 0,
       readBytes: new Float64Array(sourceCount),
+      readableBytesPerSecond: this.#rates,
       hits: 0,
       lates: 0,
       misses: 0,

@@ -3,6 +3,7 @@
 import { expect, it } from "vitest";
 import { LinkRates } from "../../src/engine/link-rates.ts";
 import type { Arena, KvCache } from "../../src/kvcache/index.ts";
+import type { StepTiming } from "../../src/engine/ports.ts";
 import type { Pool } from "../../src/pool/index.ts";
 
 const PATH = 276e9;
@@ -17,10 +18,91 @@ function ratesWhen(isRunning: [number, number], borrowers: number, share: number
     hbmBytesPerSecond: Float64Array.of(HBM, HBM, HBM, Infinity),
   });
   const arena = { hostSource: 3, isLenderRunning: Uint8Array.from(isRunning) };
-  const pool = { borrowersOf: () => borrowers };
-  rates.refresh(arena as unknown as Arena, pool as unknown as Pool, new Int32Array(4));
+  const pool = { borrowersOf: () => borrowers, readableBytesPerSecond: () => PATH };
+  rates.refresh(arena as unknown as Arena, pool as unknown as Pool, new Int32Array(4), 0);
   return rates;
 }
+
+/** Two idle lenders of which others read; and what steps of the borrower find. */
+class IdleLenders {
+  readonly rates = ratesWhen([0, 0], 2, 0.02);
+  nowNs = 0;
+  readonly #arena = { engine: 3, hostSource: 3, isLenderRunning: new Uint8Array(2) };
+  readonly #left: readonly [number, number];
+
+  constructor(left: readonly [number, number]) {
+    this.#left = left;
+    this.refresh();
+  }
+
+  refresh(isRunning: [number, number] = [0, 0]): void {
+    this.#arena.isLenderRunning.set(isRunning);
+    const pool = {
+      borrowersOf: () => 1,
+      readableBytesPerSecond: (lender: number) => this.#left[lender]!,
+    };
+    const [arena, asPool] = [this.#arena as unknown as Arena, pool as unknown as Pool];
+    this.rates.refresh(arena, asPool, new Int32Array(4), this.nowNs);
+  }
+
+  /** A step reads source 1 and finds this speed there. */
+  step(found: number): void {
+    this.nowNs += 50e6;
+    const readBytes = Float64Array.of(0, 1e9, 0, 0);
+    const readableBytesPerSecond = Float64Array.of(0, found, 0, 0);
+    this.rates.observe({ readBytes, readableBytesPerSecond } as unknown as StepTiming, this.nowNs);
+    this.refresh();
+  }
+
+  get speeds(): number[] {
+    return Array.from(this.rates.sourceBytesPerSecond.subarray(1, 3), (speed) => speed / PATH);
+  }
+}
+
+it("an idle lender that others read is expected to give what they leave, and may give more", () => {
+  const { rates, speeds } = new IdleLenders([PATH / 2, PATH]);
+  expect(speeds).toEqual([0.5, 1]);
+  expect(Array.from(rates.allowedBytesPerSecond)).toEqual([0, PATH, PATH, 0]);
+  expect(rates.isConstrained).toBe(false);
+});
+
+it("what steps find counts more than what the pool knows, less of it at once, more slowly", () => {
+  const lenders = new IdleLenders([PATH / 2, PATH]);
+  lenders.step(PATH);
+  expect(lenders.speeds[0]).toBe(1);
+  lenders.step(0.3 * PATH);
+  // In whole sixteenths.
+  expect(lenders.speeds[0]).toBe(0.25);
+  lenders.step(PATH);
+  expect(lenders.speeds[0]).toBeLessThan(0.4);
+  for (let step = 0; step < 100; step++) lenders.step(PATH);
+  expect(lenders.speeds[0]).toBeGreaterThan(0.9);
+});
+
+it("what steps found is forgotten when nothing was read for a second", () => {
+  const lenders = new IdleLenders([PATH / 2, PATH]);
+  lenders.step(0.3 * PATH);
+  lenders.nowNs += 2e9;
+  lenders.refresh();
+  expect(lenders.speeds[0]).toBe(0.5);
+});
+
+it("what a running lender gives says nothing of what it gives when it is idle", () => {
+  const lenders = new IdleLenders([PATH, PATH]);
+  lenders.refresh([1, 0]);
+  lenders.step(0.02 * PATH);
+  expect(lenders.speeds[0]).toBe(1);
+});
+
+it("carries in a time what the lenders that hold something give together", () => {
+  const { rates } = new IdleLenders([PATH, PATH / 4]);
+  const cache = (heldRows: number[]): KvCache =>
+    ({ slices: { heldRows }, layout: { blockBytes: 1e6 } }) as unknown as KvCache;
+  // 10 ms at 276 GB/s are 2,760 blocks of a megabyte; the port carries no more than one path.
+  expect(rates.carriedBlocks(cache([9, 0, 3, 0]), 10e6)).toBeCloseTo(690);
+  expect(rates.carriedBlocks(cache([9, 3, 3, 0]), 10e6)).toBeCloseTo(2760);
+  expect(rates.carriedBlocks(cache([9, 0, 0, 0]), 10e6)).toBe(0);
+});
 
 it("a lender that does not run is read at the speed of its path", () => {
   const rates = ratesWhen([0, 0], 2, 0.02);

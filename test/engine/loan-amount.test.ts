@@ -63,6 +63,7 @@ function amountOf(of: Case, peers: readonly Peer[], lenderShare: number | null =
     pool: {
       idleSlices: (lender: number) => (lender === 0 ? 0 : peers[lender - 1]!.idle),
       isRunning: (lender: number) => lender > 0 && peers[lender - 1]!.isRunning,
+      readableBytesPerSecond: () => port,
       borrowersOf: (lender: number) => peers[lender - 1]!.borrowers,
     },
     arena: { engine: 0 },

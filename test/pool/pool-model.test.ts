@@ -7,15 +7,15 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { EngineId, SliceId } from "../../src/base/index.ts";
 import { Pool, type PoolCommand, type PoolEvent } from "../../src/pool/index.ts";
+import { PoolModel } from "./pool-model.ts";
 import {
   ACCOUNT_WINDOW_NS,
   BORROW_LIMITS,
   ENGINE_COUNT,
   PATHS,
-  PoolModel,
   REFILL_DEADLINE_NS,
   SLICE_COUNTS,
-} from "./pool-model.ts";
+} from "./small-server.ts";
 
 type Act = (model: PoolModel, pool: Pool) => void;
 
@@ -156,6 +156,19 @@ const settle = fc
       }),
   );
 
+const report = fc
+  .record({ ...base, lender: engine, bytesPerSecond: fc.integer({ min: 0, max: 9 }) })
+  .map(({ engine: borrower, elapsedNs: after, lender, bytesPerSecond }) =>
+    new Step(`reads ${lender} at ${bytesPerSecond}`, borrower, after, () => lender !== borrower,
+      (model, pool) => {
+        const told = { lender, bytesPerSecond };
+        const command = { type: "ReportReads", engine: borrower, ...told } as const;
+        finish(apply(pool, command, model.nowNs));
+        if (model.heldBy(borrower, lender).length === 0) return;
+        model.reads.report(lender, borrower, bytesPerSecond);
+      }),
+  );
+
 const setLimit = fc
   .record({ ...base, sliceCount: fc.constantFrom(0, 2, 4, 99) })
   .map(({ engine: borrower, elapsedNs: after, sliceCount }) =>
@@ -191,8 +204,9 @@ it("does what a naive model does, whatever the commands", () => {
   const totals = new Map<string, number>();
   // Borrowing, returning and recalling come up most; an engine ends only now and then.
   const rare = fc.oneof({ weight: 9, arbitrary: setLimit }, { weight: 1, arbitrary: remove });
+  const often = [offer, request, giveBack, recall, offer, request, recall];
   const commands = fc.commands(
-    [offer, request, giveBack, recall, offer, request, recall, withdraw, setActivity, settle, rare],
+    [...often, withdraw, setActivity, settle, report, rare],
     { maxCommands: 120, size: "max" },
   );
   fc.assert(

@@ -11,20 +11,16 @@ import type { EngineId, SliceId } from "../../src/base/index.ts";
 import type { Pool, PoolEvent, RecallKind } from "../../src/pool/index.ts";
 import { NaiveAccounts } from "./naive-accounts.ts";
 import { naivePlacement, naiveShortage, type NaiveLender } from "./naive-placement.ts";
+import { NaiveReads } from "./naive-reads.ts";
 import { NaiveRecalls } from "./naive-recalls.ts";
-
-export const ENGINE_COUNT = 4;
-export const SLICE_COUNTS = [6, 5, 0, 4];
-export const BORROW_LIMITS = [5, Infinity, 3, Infinity];
-/** [lender][borrower]: engine 1 is farther from 0, and 3 cannot be read by 2. */
-export const PATHS = [
-  [0, 9, 9, 9],
-  [4, 0, 9, 9],
-  [9, 9, 0, 9],
-  [9, 9, 0, 0],
-];
-export const REFILL_DEADLINE_NS = 100e6;
-export const ACCOUNT_WINDOW_NS = 10e9;
+import {
+  ACCOUNT_WINDOW_NS,
+  BORROW_LIMITS,
+  ENGINE_COUNT,
+  PATHS,
+  REFILL_DEADLINE_NS,
+  SLICE_COUNTS,
+} from "./small-server.ts";
 
 type State = "OWN" | "IDLE" | "LENT" | "GONE";
 interface Slice {
@@ -61,6 +57,7 @@ export class PoolModel {
   readonly gone = new Set<number>();
   readonly accounts = new NaiveAccounts(ACCOUNT_WINDOW_NS);
   readonly recalls = new NaiveRecalls();
+  readonly reads = new NaiveReads(PATHS);
   /** Of one pair those under recall come first, as obligations are met from the front. */
   #leases: Lease[] = [];
 
@@ -94,9 +91,9 @@ export class PoolModel {
     const { slices } = next(events[engine]!, "SlicesWithdrawn");
     assert.equal(slices.length, Math.min(count, this.owned(engine, "IDLE").length));
     for (const id of slices) {
-      const slice = this.#slice(id);
-      assert.deepEqual([slice.owner, slice.state], [engine, "IDLE"]);
-      slice.state = "OWN";
+      const { owner, state } = this.#slice(id);
+      assert.deepEqual([owner, state], [engine, "IDLE"]);
+      this.#slice(id).state = "OWN";
     }
   }
 
@@ -191,6 +188,7 @@ export class PoolModel {
       const event = next(events[borrower]!, "LeaseLost");
       assert.equal(event.lender, engine);
       assert.deepEqual(new Set(event.slices), new Set(held));
+      this.reads.report(engine, borrower, 0);
     }
     for (const slice of this.slices.values()) {
       if (slice.owner !== engine) continue;
@@ -213,6 +211,7 @@ export class PoolModel {
       isRunning: pool.isRunning(engine),
       from: engines.map((lender) => pool.lentTo(lender, engine)),
       obtainable: pool.obtainable(engine),
+      readable: engines.map((lender) => pool.readableBytesPerSecond(lender, engine)),
     }));
     assert.deepEqual(told, engines.map((engine) => this.#facts(engine, engines)));
     const ids = [...this.slices.keys()] as SliceId[];
@@ -233,6 +232,7 @@ export class PoolModel {
       isRunning: this.running.has(engine),
       from: engines.map((lender) => this.heldBy(engine, lender).length),
       obtainable: { fromIdleLenders, fromRunningLenders },
+      readable: engines.map((lender) => this.reads.readable(lender, engine)),
     };
   }
 
@@ -244,7 +244,7 @@ export class PoolModel {
     return SLICE_COUNTS.map((_, lender) => ({
       idle: this.owned(lender, "IDLE").length,
       lent: this.owned(lender, "LENT").length,
-      path: PATHS[lender]![borrower]!,
+      path: this.reads.readable(lender, borrower),
       isRunning: this.running.has(lender),
       isBlocked: this.accounts.isBlocked(`${lender}-${borrower}`, this.nowNs),
     }));
@@ -253,12 +253,11 @@ export class PoolModel {
   /** A lease that holds nothing ends; it meets its own obligation, or else the pair's first. */
   #giveBack(slice: Slice): void {
     const own = slice.lease!;
+    const { lender, borrower } = own;
     slice.lease = null;
-    const isPair = (lease: Lease): boolean =>
-      lease.lender === own.lender && lease.borrower === own.borrower;
     const owing = own.recalled > 0
       ? own
-      : this.#leases.find((lease) => isPair(lease) && lease.recalled > 0);
+      : this.#leases.find((l) => l.lender === lender && l.borrower === borrower && l.recalled > 0);
     if (owing !== undefined) {
       owing.recalled--;
       owing.demanded = Math.max(0, owing.demanded - 1);
@@ -266,6 +265,7 @@ export class PoolModel {
         this.#leases = [...this.#leases.filter((lease) => lease !== owing), owing];
       }
     }
+    if (this.heldBy(borrower, lender).length === 0) this.reads.report(lender, borrower, 0);
     if (this.#size(own) === 0) this.#leases = this.#leases.filter((lease) => lease !== own);
   }
 
