@@ -6,12 +6,12 @@
  */
 
 export { capacities, type ScaledEngine } from "./capacity.ts";
-export { capacitySchema, type CapacityJson } from "./capacity-schema.ts";
+export type { CapacityJson } from "./capacity-schema.ts";
 export { roundRate } from "./capacity-search.ts";
 export { capacityText } from "./capacity-text.ts";
 export type { CompareResult, Comparison } from "./comparison.ts";
 export { compare, type CompareOptions, type CompareProgress } from "./compare.ts";
-export { compareSchema, type CompareJson } from "./compare-schema.ts";
+export type { CompareJson } from "./compare-schema.ts";
 export { htmlReport } from "./html-report.ts";
 export { createPaint, type Paint } from "./paint.ts";
 export { ProgressLine, type ProgressOutput } from "./progress-line.ts";

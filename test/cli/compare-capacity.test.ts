@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { capacitySchema, type CapacityJson } from "../../src/report/index.ts";
+import { capacitySchema, type CapacityJson } from "../../src/report/capacity-schema.ts";
 import { runEma } from "./run-ema.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ema-capacity-"));

@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { EmaError } from "../../src/base/index.ts";
-import { compare, compareSchema, type CompareProgress } from "../../src/report/index.ts";
+import { compareSchema } from "../../src/report/compare-schema.ts";
+import { compare, type CompareProgress } from "../../src/report/index.ts";
 import {
   ADMISSIONS,
   engineRecord,
