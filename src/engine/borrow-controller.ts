@@ -180,7 +180,7 @@ export class BorrowController {
 
   #heldBlocks(): number {
     const { layout } = this.#kv;
-    const own = this.#options.ownSlices - this.#planner.ringSlices;
+    const own = this.#options.ownSlices - this.#planner.ring.slices;
     return (own + this.#arena.borrowedSlices) * layout.blocksPerSlice;
   }
 
@@ -235,7 +235,7 @@ export class BorrowController {
   #mustBorrow(): boolean {
     const { waiting } = this.#scheduler;
     const { blocksPerSlice, blockTokens } = this.#kv.layout;
-    const own = (this.#options.ownSlices - this.#planner.ringSlices) * blocksPerSlice;
+    const own = (this.#options.ownSlices - this.#planner.ring.slices) * blocksPerSlice;
     if (waiting.size > 0 && waiting.tokensAt(0) / blockTokens + 1 > own) return true;
     if (this.#scheduler.sequences.count !== 1) return false;
     return this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks + 1 > own;

@@ -70,12 +70,12 @@ export class EngineMemory implements MemoryPort {
   /** A lone sequence that has outgrown the rest gets the ring too, and is read in place. */
   #yieldRing(blocks: number): boolean {
     if (this.#sequences!.count > 1) return false;
-    this.#planner.releaseRing();
+    this.#planner.ring.release();
     return this.#kv.slices.freeBlocks[LOCAL_SOURCE]! >= blocks;
   }
 
   capacityBlocks(): number {
-    const own = this.#options.ownSlices - this.#planner.ringSlices;
+    const own = this.#options.ownSlices - this.#planner.ring.slices;
     return (own + this.#arena.borrowedSlices) * this.#kv.layout.blocksPerSlice;
   }
 

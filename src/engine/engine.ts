@@ -177,7 +177,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     // Before its sequences go: what it read is still counted where it lies.
     const isLoan = arena.borrowedSlices > 0 && !timing.isVoid;
     if (isLoan) {
-      accounts.earn(this.scheduler.batch, timing, planner.ringSlices);
+      accounts.earn(this.scheduler.batch, timing, planner.ring.rows.length);
       reads.observe(timing.readBytes);
     }
     this.#dropCancelled();
@@ -203,9 +203,12 @@ export class Engine implements SchedulerEvents, LadderHost {
   #startStep(nowNs: number): void {
     this.#retryNs = Infinity;
     const { scheduler } = this;
-    const { flight, arena } = this.#parts;
+    const { flight, arena, planner, residency } = this.#parts;
     if (!scheduler.isEmpty) {
       if (arena.isElastic) this.#control(nowNs);
+      // The ring first: room that prompts move out into is gone before its slice is empty.
+      const isShared = scheduler.sequences.count > 1;
+      planner.keepRing(arena.borrowedSlices > 0, isShared, residency, nowNs);
       const isReady = scheduler.steps.isDecided || this.#schedule(nowNs);
       if (isReady) this.#submitStep(nowNs);
       else if (!scheduler.isEmpty) this.#retryNs = nowNs + RETRY_NS;
@@ -234,14 +237,12 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #submitStep(nowNs: number): void {
-    const { flight, arena, residency, planner, reserve, rates } = this.#parts;
+    const { flight, arena, residency, reserve, rates } = this.#parts;
     this.scheduler.steps.advance();
     flight.submit(this.scheduler.batch, nowNs);
     this.#setActive(true, nowNs);
     if (this.#options.stepsAhead === 1) this.scheduler.schedule(flight.localStepNs, nowNs);
     if (arena.borrowedSlices === 0) return;
-    // The ring first: room that prompts move out into is gone before the ring's slice is empty.
-    planner.growRing(residency, nowNs);
     const { maxBatchTokens } = this.#options;
     const arrivalBlocks = rates.hasRoomFor(reserve.blocks, this.kv, flight.localStepNs)
       ? reserve.blocks
@@ -265,7 +266,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   #rest(nowNs: number): void {
     if (!this.#isActive) return;
     this.#parts.flight.rest(nowNs);
-    if (this.scheduler.sequences.count === 0) this.#parts.planner.releaseRing();
+    if (this.scheduler.sequences.count === 0) this.#parts.planner.ring.release();
     this.#setActive(false, nowNs);
   }
 

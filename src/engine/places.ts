@@ -85,6 +85,13 @@ export class Places {
     return best;
   }
 
+  /** Borrowed blocks that nothing is in. */
+  outwardBlocks(): number {
+    let free = 0;
+    for (let source = 1; source < this.#arena.hostSource; source++) free += this.#free(source);
+    return free;
+  }
+
   /** Lenders that do not run come first, then those with less of this engine's blocks. */
   #isBetterOutward(source: number, best: number): boolean {
     if (this.#isBusy(source) !== this.#isBusy(best)) return this.#isBusy(best);

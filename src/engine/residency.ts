@@ -32,6 +32,8 @@ export class Residency {
    * more a step in which it takes part waits, and everybody with it.
    */
   sequenceBlocksOut = Infinity;
+  /** Blocks of own slices that are being emptied for the ring: their room is not others'. */
+  ringBlocks = 0;
   readonly places: Places;
 
   readonly #kv: KvCache;
@@ -108,6 +110,7 @@ export class Residency {
   makeLocalRoom(blocks: number, nowNs: number): void {
     const { slices } = this.#kv;
     while (slices.freeBlocks[LOCAL_SOURCE]! + this.outgoingBlocks < blocks) {
+      if (this.places.outwardBlocks() <= this.ringBlocks) return;
       const target = this.places.outward();
       if (target < 0) return;
       const row = this.#bestOutward();
@@ -169,7 +172,8 @@ export class Residency {
 
   /**
    * Links carry less than is out: blocks of sequences that steps leave out come home as far as
-   * there is room, before anybody is admitted to it. The oldest sequence first.
+   * there is room, before anybody is admitted to it. The oldest sequence first; lenders that run
+   * are left in a way of their own, which minds what they give.
    */
   relieve(nowNs: number): void {
     const { order, count, skips, isParked } = this.#sequences;
@@ -177,6 +181,7 @@ export class Residency {
       const row = order[index]!;
       if (skips[row] === 0 && isParked[row] === 0) continue;
       for (let source = 1; source < this.#arena.hostSource; source++) {
+        if (this.#arena.isLenderRunning[source - 1] === 1) continue;
         while (this.#kv.blocksAt(row, source) > 0) {
           if (this.places.homeBlocks() === 0) return;
           const moved = this.#moveRun(row, source, LOCAL_SOURCE, "home", false, nowNs);

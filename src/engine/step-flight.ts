@@ -191,7 +191,7 @@ export class StepFlight {
       batch,
       sequences: this.#sequences,
       kv: this.#kv,
-      ringRows: this.#planner.ringRows,
+      ringRows: this.#planner.ring.rows,
     };
   }
 

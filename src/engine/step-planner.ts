@@ -5,8 +5,7 @@
  * Called by the engine before each step; imagined steps are loan-forecast.ts's. Planning costs
  * what changed: with the same read set, rates and compute the last choice stands.
  *
- * The ring is made of own slices. It grows when an empty slice is there; until then what the ring
- * cannot hold is read in place.
+ * What the ring cannot hold is read in place (staging-ring.ts says how it grows).
  */
 
 import {
@@ -17,8 +16,9 @@ import {
   type LinkCosts,
   type StepCompute,
 } from "../prefetch/index.ts";
-import { LOCAL_SOURCE, RowState, type KvCache } from "../kvcache/index.ts";
+import type { KvCache } from "../kvcache/index.ts";
 import type { Residency } from "./residency.ts";
+import { StagingRing } from "./staging-ring.ts";
 
 export interface StepPlannerOptions {
   readonly mode: AccessMode;
@@ -27,17 +27,11 @@ export interface StepPlannerOptions {
   readonly groupLayers: number;
 }
 
-/**
- * The ring shrinks to the most that two windows of so many steps needed: steps that also take in
- * prompts stage less, and what they let go the next step would have to empty again.
- */
-const RING_WINDOW_STEPS = 64;
-
 /** A choice of access modes is looked for anew after so many steps, whatever has changed. */
 const SEARCH_EVERY_STEPS = 32;
 
-/** Own slices that are emptied for the ring at one time: what is in them needs room elsewhere. */
-const VACATING_MAX = 4;
+/** Of what is read: a split that stages so much less than is best is too coarse. */
+const COARSE_SHARE = 0.1;
 
 /** What a full search was made for, and the shares it found. */
 interface Search {
@@ -57,14 +51,7 @@ export class StepPlanner {
   readonly #choice: ReturnType<typeof accessChoice>;
   readonly #bytes: Float64Array;
   readonly #runs: Float64Array;
-  readonly #ringRows: number[] = [];
-  /** Own slices that the ring should have, and those being emptied for it. */
-  #neededSlices = 0;
-  /** The most that was needed in the last whole window of steps, and in the one that runs. */
-  #lastWindowSlices = 0;
-  #windowSlices = 0;
-  #windowSteps = 0;
-  readonly #vacating: number[] = [];
+  readonly ring: StagingRing;
   /** Last full searches: for steps that only decode, and for steps that also take in prompts. */
   readonly #decodeSearch: Search;
   readonly #promptSearch: Search;
@@ -72,6 +59,7 @@ export class StepPlanner {
   constructor(options: StepPlannerOptions, kv: KvCache) {
     this.#options = options;
     this.groupLayers = options.groupLayers;
+    this.ring = new StagingRing(kv);
     this.#kv = kv;
     this.#choice = accessChoice(kv.sourceCount);
     this.#bytes = new Float64Array(kv.sourceCount);
@@ -80,20 +68,20 @@ export class StepPlanner {
     this.#promptSearch = newSearch(kv.sourceCount);
   }
 
-  get ringSlices(): number {
-    return this.#ringRows.length;
-  }
-
-  /** The ring's slices in the order in which they joined it; changes when a step is planned. */
-  get ringRows(): readonly number[] {
-    return this.#ringRows;
+  /**
+   * Between steps: the ring grows towards what steps need. With loans it has a slice from the
+   * start; a lone sequence may need its slices for itself.
+   */
+  keepRing(hasLoans: boolean, isShared: boolean, residency: Residency, nowNs: number): void {
+    this.ring.leastSlices = hasLoans && isShared && this.#options.mode !== "direct" ? 1 : 0;
+    if (hasLoans) this.ring.grow(residency, nowNs);
   }
 
   /** Chooses access modes for the active read set. */
   plan(compute: StepCompute, hasPrompts: boolean, sourceBytesPerSecond: Float64Array): void {
     const { readSet } = this.#kv;
     if (readSet.totalBytes() === 0) {
-      if (this.#ringRows.length > 0) this.#fitRing(0);
+      if (!this.ring.isEmpty || this.ring.leastSlices > 0) this.ring.fit(0);
       return;
     }
     let bytes = 0;
@@ -106,16 +94,30 @@ export class StepPlanner {
       this.#search(last, compute, bytes, sourceBytesPerSecond);
     }
     const staged = this.#choice.stagedBytesPerLayer;
-    let total = 0;
+    let wanted = 0;
     for (let source = 1; source < staged.length; source++) {
       staged[source] = last.stagedShare[source]! * this.#bytes[source]!;
-      total += staged[source]!;
+      wanted += staged[source]!;
     }
-    const room = this.#fitRing(total);
-    if (room < total) {
-      for (let source = 1; source < staged.length; source++) staged[source]! *= room / total;
+    const room = this.#fitRing(wanted);
+    if (room < wanted) {
+      for (let source = 1; source < staged.length; source++) staged[source]! *= room / wanted;
     }
     readSet.rebalance(staged);
+    if (room >= wanted) this.#stageRather(wanted, bytes);
+  }
+
+  /**
+   * A few large accesses are split coarsely. What attention does not hide of direct reads every
+   * step waits for; what is staged beyond the best split costs hardly anything, if the ring has
+   * room for it.
+   */
+  #stageRather(targetBytes: number, bytes: number): void {
+    const { readSet } = this.#kv;
+    if (targetBytes - total(readSet.stagedBytes) <= COARSE_SHARE * bytes) return;
+    readSet.rebalance(this.#choice.stagedBytesPerLayer, false);
+    const staged = total(readSet.stagedBytes);
+    if (this.#fitRing(staged) < staged) readSet.rebalance(this.#choice.stagedBytesPerLayer);
   }
 
   /** Whether the question has moved so far from the last search that its shares may be wrong. */
@@ -168,85 +170,19 @@ export class StepPlanner {
     last.rates.set(sourceBytesPerSecond);
   }
 
-  /**
-   * Between steps: makes own slices empty for a ring that is too small, a few at a time, by moving
-   * what is in them out to borrowed slices.
-   */
-  growRing(residency: Residency, nowNs: number): void {
-    const { slices } = this.#kv;
-    const missing = this.#neededSlices - this.#ringRows.length;
-    while (this.#vacating.length < Math.min(missing, VACATING_MAX)) {
-      const row = this.#leastUsedOwnRow();
-      if (row < 0) break;
-      // Closed at once, or it would be found again.
-      slices.close(row);
-      this.#vacating.push(row);
-    }
-    for (let index = this.#vacating.length - 1; index >= 0; index--) {
-      const row = this.#vacating[index]!;
-      if (slices.used[row]! > 0) {
-        residency.vacate(row, nowNs);
-        continue;
-      }
-      this.#vacating.splice(index, 1);
-      slices.reopen(row);
-      if (this.#ringRows.length >= this.#neededSlices) continue;
-      slices.reserveForRing(row);
-      this.#ringRows.push(row);
-    }
-  }
-
-  /** No sequence is left: the ring's slices serve whoever comes next. */
-  releaseRing(): void {
-    const { slices } = this.#kv;
-    this.#neededSlices = 0;
-    this.#windowSlices = 0;
-    this.#lastWindowSlices = 0;
-    for (const row of this.#vacating) slices.reopen(row);
-    this.#vacating.length = 0;
-    while (this.#ringRows.length > 0) slices.releaseFromRing(this.#ringRows.pop()!);
-  }
-
-  /** The usable own slice with the fewest blocks in it. */
-  #leastUsedOwnRow(): number {
-    const { slices } = this.#kv;
-    let best = -1;
-    for (let row = 0; row < slices.source.length; row++) {
-      if (slices.source[row] !== LOCAL_SOURCE || slices.state[row] !== RowState.Usable) continue;
-      if (best < 0 || slices.used[row]! < slices.used[best]!) best = row;
-    }
-    return best;
-  }
-
-  /**
-   * Grows or shrinks the ring towards what is needed. @returns staged bytes per layer it can hold.
-   */
+  /** @returns staged bytes per layer that the ring can hold. */
   #fitRing(stagedBytesPerLayer: number): number {
-    const { slices, layout } = this.#kv;
-    const needed = Math.ceil(ringBytes(this.groupLayers, stagedBytesPerLayer) / layout.sliceBytes);
-    this.#neededSlices = this.#recentlyNeeded(needed);
-    while (this.#ringRows.length < needed) {
-      const row = slices.emptyRow(LOCAL_SOURCE);
-      if (row < 0) break;
-      slices.reserveForRing(row);
-      this.#ringRows.push(row);
-    }
-    // One slice more than needed stays: the need moves a little with every step.
-    while (this.#ringRows.length > this.#neededSlices + 1) {
-      slices.releaseFromRing(this.#ringRows.pop()!);
-    }
-    return (this.#ringRows.length * layout.sliceBytes) / (2 * this.groupLayers);
+    const { layout } = this.#kv;
+    const { groupLayers, ring } = this;
+    ring.fit(Math.ceil(ringBytes(groupLayers, stagedBytesPerLayer) / layout.sliceBytes));
+    return (ring.rows.length * layout.sliceBytes) / (2 * groupLayers);
   }
+}
 
-  #recentlyNeeded(slices: number): number {
-    if (++this.#windowSteps > RING_WINDOW_STEPS) {
-      this.#lastWindowSlices = this.#windowSlices;
-      this.#windowSlices = 0;
-      this.#windowSteps = 1;
-    }
-    this.#windowSlices = Math.max(this.#windowSlices, slices);
-    return Math.max(this.#windowSlices, this.#lastWindowSlices);
-  }
+function total(bytes: Float64Array): number {
+  let sum = 0;
+  for (let source = 0; source < bytes.length; source++) sum += bytes[source]!;
+  return sum;
 }
 
 /** Whether a value has moved by more than a share of what it was. */

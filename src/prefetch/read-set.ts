@@ -132,36 +132,37 @@ export class ReadSet {
    * the shortest go direct first. Costs the sources plus what moved.
    *
    * @param targetStagedBytes (sourceCount) bytes of one layer.
+   * @param isNearest false: only stages more, until the target is reached.
    */
-  rebalance(targetStagedBytes: Float64Array): void {
+  rebalance(targetStagedBytes: Float64Array, isNearest = true): void {
     for (let source = 0; source < this.#sourceCount; source++) {
-      const targetBytes = targetStagedBytes[source]!;
+      const target = targetStagedBytes[source]!;
       // A large access may overshoot and leave room for a small one on the other side. Each move
       // comes strictly nearer, so this ends.
       let settled: number;
       do {
         settled = this.#version;
-        const staged = this.stagedBytes[source]!;
-        if (staged < targetBytes) this.#shiftAll(source, DIRECT, targetBytes);
-        else if (staged > targetBytes) this.#shiftAll(source, STAGED, targetBytes);
+        const more = this.stagedBytes[source]! - target;
+        if (more < 0) this.#shiftAll(source, DIRECT, target, isNearest);
+        else if (more > 0 && isNearest) this.#shiftAll(source, STAGED, target, true);
       } while (this.#version !== settled);
     }
   }
 
-  #shiftAll(source: number, from: Kind, targetBytes: number): void {
+  #shiftAll(source: number, from: Kind, targetBytes: number, isNearest: boolean): void {
     let classes = this.#classMask[from * this.#sourceCount + source]!;
     while (classes !== 0) {
       const runClass = 31 - Math.clz32(from === DIRECT ? classes : classes & -classes);
-      this.#shift(source, runClass, from, targetBytes);
+      this.#shift(source, runClass, from, targetBytes, isNearest);
       classes &= ~(1 << runClass);
     }
   }
 
   /**
-   * Moves accesses from the head of a chain to that of the other kind's, while each brings the
-   * staged bytes nearer to the target. Sums are written once: a full plan moves thousands.
+   * Moves accesses from the head of a chain to that of the other kind's, while each brings staged
+   * bytes nearer to the target, or until they reach it. Sums are written once.
    */
-  #shift(source: number, runClass: number, from: Kind, targetBytes: number): void {
+  #shift(source: number, runClass: number, from: Kind, target: number, isNearest: boolean): void {
     const [columnNext, columnPrevious] = [this.#next, this.#previous];
     const to: Kind = from === STAGED ? DIRECT : STAGED;
     const sign = from === STAGED ? 1 : -1;
@@ -171,9 +172,9 @@ export class ReadSet {
     let [key, first] = [this.#head[fromChain]!, this.#head[toChain]!];
     let [bytes, runs] = [0, 0];
     while (key !== NONE) {
-      const missingBytes = sign * (staged - sign * bytes - targetBytes);
+      const missingBytes = sign * (staged - sign * bytes - target);
       const keyBytes = this.#bytes[key]!;
-      if (keyBytes >= 2 * missingBytes) break;
+      if (isNearest ? keyBytes >= 2 * missingBytes : missingBytes <= 0) break;
       const next = columnNext[key]!;
       this.#kind[key] = to;
       columnNext[key] = first;

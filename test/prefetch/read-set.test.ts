@@ -173,6 +173,20 @@ describe("the read set", () => {
     expect([reads.isStaged(0), reads.isStaged(1)]).toEqual([true, false]);
   });
 
+  it("stages rather more than less of a few large accesses, and no more than it must", () => {
+    const reads = new ReadSet(1, 4);
+    for (let key = 0; key < 4; key++) reads.set(key, 0, 1, 1000);
+    reads.rebalance(new Float64Array([400]));
+    expect(reads.stagedBytes[0]).toBe(0);
+    reads.rebalance(new Float64Array([400]), false);
+    expect(reads.stagedBytes[0]).toBe(1000);
+    reads.rebalance(new Float64Array([2001]), false);
+    expect(reads.stagedBytes[0]).toBe(3000);
+    reads.rebalance(new Float64Array([1000]), false);
+    expect(reads.stagedBytes[0]).toBe(3000);
+    reads.check();
+  });
+
   it("refuses a source it does not have, and runs without bytes", () => {
     const reads = new ReadSet(2, 4);
     expect(() => reads.set(0, 2, 1, 10)).toThrow("no source 2");
