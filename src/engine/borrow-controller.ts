@@ -198,7 +198,13 @@ export class BorrowController {
     const isForced = this.#mustBorrow();
     const worthy = isForced ? Infinity : total(sources.idleSlices);
     const more = Math.min(fromIdleLenders + fromRunning, worthy);
-    const target = this.#bestSlices(Math.min(limit, total(sources.heldSlices) + more), sources);
+    const most = Math.min(limit, total(sources.heldSlices) + more);
+    if (most <= held && fromIdleLenders === 0) {
+      // No amount can be more than what is held: the pool says why, and nothing is searched.
+      this.#arena.borrow(1, false, nowNs);
+      return;
+    }
+    const target = this.#bestSlices(most, sources);
     const trusted = isForced ? Infinity : this.#trust.slices(nowNs) - held;
     const count = Math.min(wanted, target.slices - held, trusted, REQUEST_SLICES_MAX);
     if (count > 0) {

@@ -14,7 +14,7 @@ import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../schedul
 import { LenderCalm } from "./lender-calm.ts";
 import { payloadBytes, type LoanForecast } from "./loan-forecast.ts";
 import { SHARE_USED, type LinkRates } from "./link-rates.ts";
-import { loanBytesPerSecond, type LoanSources } from "./loan-rate.ts";
+import { LoanSpeed, type LoanSources } from "./loan-rate.ts";
 import type { PromptTime } from "./prompt-time.ts";
 import type { StepCost } from "./step-cost.ts";
 import type { TokenTimes } from "./token-times.ts";
@@ -78,7 +78,7 @@ export class LoanAmount {
     const sequenceBlocks = Math.max(1, blocks + growth);
     const served = sequences + scheduler.waiting.size + Math.ceil(arrivalBlocks / sequenceBlocks);
     const tokensOf = (count: number): number => count * blocks * layout.blockTokens;
-    const port = this.#parts.rates.portBytesPerSecond;
+    const speed = new LoanSpeed(sources, this.#parts.rates.portBytesPerSecond);
     // Between a sequence's tokens lie the prompts that go with everybody's tokens.
     const { nsPerToken } = this.#parts.promptTime;
     const answer = remoteBytesWanted({
@@ -93,7 +93,7 @@ export class LoanAmount {
           forecast.stepNs(
             cost.decodeStep(count, tokensOf(count)),
             remoteBytes,
-            loanBytesPerSecond(remoteBytes / sliceBytes, sources, port),
+            speed.bytesPerSecond(remoteBytes / sliceBytes),
           ),
         ringBytes: (count, remoteBytes) =>
           forecast.ringPayloadBytes(cost.decodeStep(count, tokensOf(count)), remoteBytes),

@@ -1,7 +1,7 @@
 /**
  * How fast borrowed slices can be read together, from where the pool would place them.
  *
- * Called by the borrow controller for each amount it considers. On a switch every path is as fast
+ * Asked by loan-amount.ts for each amount it considers. On a switch every path is as fast
  * as the port and the answer is the port's speed; in a mesh or over links of a user's own a few
  * slices behind one slow path can hold up a whole step.
  *
@@ -22,71 +22,92 @@ export interface LoanSources {
   readonly pathBytesPerSecond: Float64Array;
 }
 
-/** @returns the speed at which `slices` are read in all, at most the port's. */
-export function loanBytesPerSecond(
-  slices: number,
-  sources: LoanSources,
-  portBytesPerSecond: number,
-): number {
-  const { heldSlices, idleSlices, pathBytesPerSecond } = sources;
-  // Through a switch each path alone fills the port.
-  if (pathBytesPerSecond.every((path) => path === 0 || path >= portBytesPerSecond)) {
-    return portBytesPerSecond;
+/** Asked for amount after amount from the same sources: what amounts have in common is kept. */
+export class LoanSpeed {
+  readonly #sources: LoanSources;
+  readonly #portBytesPerSecond: number;
+  /** Through a switch each path alone fills the port. */
+  readonly #isPortBound: boolean;
+  /** Lenders behind equally fast paths, the fastest first; those without a path are in none. */
+  readonly #tiers: readonly (readonly number[])[];
+  readonly #held: number;
+  readonly #placed: Float64Array;
+
+  constructor(sources: LoanSources, portBytesPerSecond: number) {
+    const { heldSlices, pathBytesPerSecond } = sources;
+    this.#sources = sources;
+    this.#portBytesPerSecond = portBytesPerSecond;
+    const port = portBytesPerSecond;
+    this.#isPortBound = pathBytesPerSecond.every((path) => path === 0 || path >= port);
+    this.#tiers = this.#isPortBound ? [] : tiersOf(pathBytesPerSecond);
+    this.#held = heldSlices.reduce((sum, held) => sum + held, 0);
+    this.#placed = new Float64Array(heldSlices.length);
   }
-  const placed = Float64Array.from(heldSlices);
-  const capacity = new Float64Array(placed.length);
-  let left = slices - heldSlices.reduce((sum, held) => sum + held, 0);
-  let path = fastestBelow(Infinity, pathBytesPerSecond);
-  for (; left > 0 && path > 0; path = fastestBelow(path, pathBytesPerSecond)) {
-    for (let lender = 0; lender < capacity.length; lender++) {
-      const isNext = pathBytesPerSecond[lender] === path;
-      capacity[lender] = isNext ? heldSlices[lender]! + idleSlices[lender]! : 0;
+
+  /** @returns the speed at which `slices` are read in all, at most the port's. */
+  bytesPerSecond(slices: number): number {
+    const port = this.#portBytesPerSecond;
+    if (this.#isPortBound) return port;
+    const { heldSlices, pathBytesPerSecond } = this.#sources;
+    const placed = this.#placed;
+    placed.set(heldSlices);
+    let left = slices - this.#held;
+    for (let tier = 0; tier < this.#tiers.length && left > 0; tier++) {
+      left -= this.#fillEvenly(this.#tiers[tier]!, left);
     }
-    left -= fillEvenly(placed, left, capacity);
+    let total = 0;
+    let longest = 0;
+    for (let lender = 0; lender < placed.length; lender++) {
+      const count = placed[lender]!;
+      if (count === 0) continue;
+      total += count;
+      longest = Math.max(longest, count / pathBytesPerSecond[lender]!);
+    }
+    return total === 0 ? port : Math.min(port, total / longest);
   }
-  let total = 0;
-  let longest = 0;
-  placed.forEach((count, lender) => {
-    if (count === 0) return;
-    total += count;
-    longest = Math.max(longest, count / pathBytesPerSecond[lender]!);
+
+  /**
+   * Raises the lowest of some lenders, like water, until `amount` has been added or all are full.
+   * @returns what was added.
+   */
+  #fillEvenly(lenders: readonly number[], amount: number): number {
+    let low = 0;
+    let high = 0;
+    for (const lender of lenders) high = Math.max(high, this.#capacity(lender));
+    for (let round = 0; round < SURFACE_ROUNDS; round++) {
+      const middle = (low + high) / 2;
+      if (this.#addedAt(middle, lenders) < amount) low = middle;
+      else high = middle;
+    }
+    const added = Math.min(amount, this.#addedAt(high, lenders));
+    for (const lender of lenders) this.#placed[lender]! += this.#addedBelow(high, lender);
+    return added;
+  }
+
+  #addedAt(surface: number, lenders: readonly number[]): number {
+    let sum = 0;
+    for (let index = 0; index < lenders.length; index++) {
+      sum += this.#addedBelow(surface, lenders[index]!);
+    }
+    return sum;
+  }
+
+  #addedBelow(surface: number, lender: number): number {
+    return Math.max(0, Math.min(surface, this.#capacity(lender)) - this.#placed[lender]!);
+  }
+
+  #capacity(lender: number): number {
+    return this.#sources.heldSlices[lender]! + this.#sources.idleSlices[lender]!;
+  }
+}
+
+function tiersOf(paths: Float64Array): number[][] {
+  const tiers = new Map<number, number[]>();
+  paths.forEach((path, lender) => {
+    if (path <= 0) return;
+    const tier = tiers.get(path);
+    if (tier === undefined) tiers.set(path, [lender]);
+    else tier.push(lender);
   });
-  return total === 0 ? portBytesPerSecond : Math.min(portBytesPerSecond, total / longest);
-}
-
-function fastestBelow(limit: number, paths: Float64Array): number {
-  return paths.reduce((best, path) => (path < limit ? Math.max(best, path) : best), 0);
-}
-
-/**
- * Raises the lowest entries, like water, until `amount` has been added or all are full.
- * @returns what was added.
- */
-function fillEvenly(levels: Float64Array, amount: number, capacity: Float64Array): number {
-  let low = 0;
-  let high = 0;
-  for (const most of capacity) high = Math.max(high, most);
-  for (let round = 0; round < SURFACE_ROUNDS; round++) {
-    const middle = (low + high) / 2;
-    if (addedAt(middle, levels, capacity) < amount) low = middle;
-    else high = middle;
-  }
-  const added = Math.min(amount, addedAt(high, levels, capacity));
-  for (let index = 0; index < levels.length; index++) {
-    levels[index]! += addedBelow(high, levels[index]!, capacity[index]!);
-  }
-  return added;
-}
-
-/** Plain loops: a borrower asks this for each amount that it considers, twenty times over. */
-function addedAt(surface: number, levels: Float64Array, capacity: Float64Array): number {
-  let sum = 0;
-  for (let index = 0; index < levels.length; index++) {
-    sum += addedBelow(surface, levels[index]!, capacity[index]!);
-  }
-  return sum;
-}
-
-function addedBelow(surface: number, level: number, capacity: number): number {
-  return Math.max(0, Math.min(surface, capacity) - level);
+  return [...tiers].sort(([a], [b]) => b - a).map(([, lenders]) => lenders);
 }

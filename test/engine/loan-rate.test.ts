@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { loanBytesPerSecond, type LoanSources } from "../../src/engine/loan-rate.ts";
+import { LoanSpeed, type LoanSources } from "../../src/engine/loan-rate.ts";
 
 function sources(
   held: readonly number[],
@@ -26,7 +26,8 @@ it.each([
   ["what is held counts where it is", 10, [0, 8, 0], [0, 10, 2], [0, 40, 40], 50],
   ["nothing borrowed is not slow", 0, [0, 0], [0, 20], [0, 10], 100],
 ])("%s", (_, slices, held, idle, paths, expected) => {
-  expect(loanBytesPerSecond(slices, sources(held, idle, paths), 100)).toBeCloseTo(expected, 2);
+  const speed = new LoanSpeed(sources(held, idle, paths), 100);
+  expect(speed.bytesPerSecond(slices)).toBeCloseTo(expected, 2);
 });
 
 it("agrees with placing slice by slice, and a step waits for the slowest source", () => {
@@ -52,7 +53,10 @@ it("agrees with placing slice by slice, and a step waits for the slowest source"
         lenders.map((one) => one.idle),
         lenders.map((one) => one.path),
       );
-      const actual = loanBytesPerSecond(total, columns, 1000);
+      const speed = new LoanSpeed(columns, 1000);
+      // One amount leaves nothing behind for the next.
+      speed.bytesPerSecond(total + 7);
+      const actual = speed.bytesPerSecond(total);
       if (total === 0) {
         expect(actual).toBe(1000);
         return;
