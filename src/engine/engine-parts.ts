@@ -16,6 +16,7 @@ import { EngineCounters } from "./engine-counters.ts";
 import { EngineMemory } from "./engine-memory.ts";
 import type { EngineOptions } from "./engine-options.ts";
 import { LendingHeadroom } from "./lending-headroom.ts";
+import { LinkRelief } from "./link-relief.ts";
 import { LinkRates } from "./link-rates.ts";
 import { LoanAccounts } from "./loan-accounts.ts";
 import { groupLayersFor, LoanForecast } from "./loan-forecast.ts";
@@ -36,6 +37,7 @@ export interface EngineParts {
   readonly planner: StepPlanner;
   readonly scheduler: Scheduler;
   readonly residency: Residency;
+  readonly relief: LinkRelief;
   readonly flight: StepFlight;
   readonly ladder: RecallLadder;
   readonly borrowing: BorrowController;
@@ -78,6 +80,7 @@ export function createParts(
   const scheduler = new Scheduler(scheduling, kv, memory, rates, host);
   const { sequences } = scheduler;
   const residency = new Residency(kv, arena, copies, sequences, counters);
+  const relief = new LinkRelief(kv, arena, sequences, residency);
   memory.connect(residency, sequences);
   const cost = new StepCost(options.cost, layout.layers);
   const flight = new StepFlight(runner, kv, sequences, cost, planner, rates, counters);
@@ -103,6 +106,7 @@ export function createParts(
     planner,
     scheduler,
     residency,
+    relief,
     flight,
     ladder,
     borrowing,

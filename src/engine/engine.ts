@@ -253,7 +253,7 @@ export class Engine implements SchedulerEvents, LadderHost {
   #control(nowNs: number): void {
     const { borrowing, residency, accounts, flight } = this.#parts;
     this.#lenders.follow(flight.localStepNs, nowNs);
-    if (this.scheduler.rotation.isLinkFull) residency.relieve(nowNs);
+    if (this.scheduler.rotation.isLinkFull) this.#parts.relief.relieve(nowNs);
     if (nowNs < this.#controlDueNs) return;
     this.#controlDueNs = nowNs + CONTROL_NS;
     this.#lenders.followReads(flight.localStepNs, nowNs);

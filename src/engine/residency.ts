@@ -21,6 +21,7 @@ import {
 } from "../kvcache/index.ts";
 import type { Scheduler, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
+import { blocksOut } from "./link-relief.ts";
 import { Places } from "./places.ts";
 import type { CopyEngine } from "./ports.ts";
 
@@ -114,7 +115,7 @@ export class Residency {
       const target = this.places.outward();
       if (target < 0) return;
       const row = this.#bestOutward();
-      if (row < 0 || !this.#moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs)) return;
+      if (row < 0 || !this.moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs)) return;
     }
   }
 
@@ -163,30 +164,9 @@ export class Residency {
         const place = target();
         if (place < 0) return;
         const reason = place === LOCAL_SOURCE ? "home" : "other-lender";
-        const moved = this.#moveRun(row, source, place, reason, false, nowNs);
+        const moved = this.moveRun(row, source, place, reason, false, nowNs);
         if (moved === 0) break;
         remaining -= moved;
-      }
-    }
-  }
-
-  /**
-   * Links carry less than is out: blocks of sequences that steps leave out come home as far as
-   * there is room, before anybody is admitted to it. The oldest sequence first; lenders that run
-   * are left in a way of their own, which minds what they give.
-   */
-  relieve(nowNs: number): void {
-    const { order, count, skips, isParked } = this.#sequences;
-    for (let index = 0; index < count; index++) {
-      const row = order[index]!;
-      if (skips[row] === 0 && isParked[row] === 0) continue;
-      for (let source = 1; source < this.#arena.hostSource; source++) {
-        if (this.#arena.isLenderRunning[source - 1] === 1) continue;
-        while (this.#kv.blocksAt(row, source) > 0) {
-          if (this.places.homeBlocks() === 0) return;
-          const moved = this.#moveRun(row, source, LOCAL_SOURCE, "home", false, nowNs);
-          if (moved === 0) break;
-        }
       }
     }
   }
@@ -207,7 +187,7 @@ export class Residency {
       if (blocks === 0) continue;
       if (this.places.homeBlocks() < blocks) return;
       while (blocks > 0) {
-        const moved = this.#moveRun(row, host, LOCAL_SOURCE, "back", true, nowNs);
+        const moved = this.moveRun(row, host, LOCAL_SOURCE, "back", true, nowNs);
         if (moved === 0) return;
         blocks -= moved;
       }
@@ -239,7 +219,8 @@ export class Residency {
     return taken;
   }
 
-  #moveRun(
+  /** Starts one move of the next run of blocks that a sequence has at a source. @returns blocks. */
+  moveRun(
     row: number,
     source: number,
     target: number,
@@ -266,8 +247,7 @@ export class Residency {
       if (isParked[row] === 1) continue;
       const movable = this.#kv.movableLocalBlocks(row);
       if (movable === 0) continue;
-      const out = this.#kv.blockCount(row) - this.#kv.blocksAt(row, LOCAL_SOURCE);
-      const isLight = out < this.sequenceBlocksOut;
+      const isLight = blocksOut(this.#kv, row) < this.sequenceBlocksOut;
       if (isLight === isBestLight ? movable <= most : isBestLight) continue;
       most = movable;
       best = row;

@@ -4,8 +4,9 @@
  * Called by the scheduler before a step is put together. It corrects a forecast (a lender began to
  * run, lengths were misjudged) and admits nobody: who has waited longest reads first; once somebody
  * was left out more often than the TPOT target allows, the youngest left out is parked, keeps its
- * KV and uses no link; parked for too long it is preempted, so nothing waits for ever. A sequence
- * that no step could carry takes part when its turn comes, and the step is as long as it takes.
+ * KV and uses no link. Parked for too long it gets a turn, or is preempted where it cannot be read,
+ * so nothing waits for ever. A sequence that no step could carry takes part when its turn comes,
+ * and the step is as long as it takes.
  *
  * Invariants: a sequence is active in the cache's read set iff it is neither parked nor left out;
  * what is local is never left out.
@@ -75,6 +76,24 @@ export class Rotation {
     this.#kv.setActive(row, false);
     this.#parkedCount++;
     this.parkings++;
+  }
+
+  /**
+   * A parked sequence is due as if it had been left out as often as any may be: reading it once is
+   * cheaper than computing it again.
+   * @returns whether all of it can be read now; if not, it stays parked.
+   */
+  giveTurn(row: number, skipsMax: number): boolean {
+    const { isParked, skips } = this.#sequences;
+    for (let source = 1; source < this.#kv.sourceCount; source++) {
+      if (this.#kv.blocksAt(row, source) === 0) continue;
+      if (this.#link.sourceBytesPerSecond[source] === 0) return false;
+    }
+    isParked[row] = 0;
+    this.#parkedCount--;
+    if (skips[row] === 0) this.#skippedCount++;
+    skips[row] = Math.max(skips[row]!, skipsMax);
+    return true;
   }
 
   /** Whether blocks of the sequence are in the host's memory or on their way there. */

@@ -114,7 +114,7 @@ export class Scheduler {
     const { upcoming } = this.steps;
     upcoming.clear();
     this.#fill.isMemoryShort = false;
-    this.#preemptLongParked(nowNs);
+    this.#endLongParking(stepNs, nowNs);
     this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
     let budget = this.#fill.addDecodes(this.#options.maxBatchTokens, nowNs);
     const isPresent = this.#options.admission.present !== undefined;
@@ -278,14 +278,15 @@ export class Scheduler {
     this.#events.failed(request, "timeout");
   }
 
-  #preemptLongParked(nowNs: number): void {
+  #endLongParking(stepNs: number, nowNs: number): void {
     if (this.rotation.parkedCount === 0) return;
     const { sequences } = this;
     for (let index = sequences.count - 1; index >= 0; index--) {
       const row = sequences.order[index]!;
       if (sequences.isParked[row] === 0 || this.rotation.isAtHost(row)) continue;
       const parkedNs = nowNs - sequences.parkedSinceNs[row]!;
-      if (parkedNs > this.#options.parkedMaxNs) this.preempt(row, nowNs);
+      if (parkedNs <= this.#options.parkedMaxNs) continue;
+      if (!this.rotation.giveTurn(row, this.skipsMax(stepNs))) this.preempt(row, nowNs);
     }
   }
 

@@ -152,6 +152,25 @@ describe("nobody waits for ever", () => {
     real.rotation.check();
   });
 
+  it("one that is parked gets its turn at once when it may be read, and else stays parked", () => {
+    const real = new Real();
+    const large = real.admit(0, [1, 1, 1, 1, 1, 1], 0);
+    const small = real.admit(1, [0], 1);
+    real.link.set(1, 1, 1);
+    real.rotation.park(large, 2);
+    real.rotation.select(1, 2, 3);
+    expect(real.kv.isActive(large)).toBe(false);
+    real.link.set(0, 1, 1);
+    expect(real.rotation.giveTurn(large, 2)).toBe(false);
+    expect(real.rotation.parkedCount).toBe(1);
+    real.link.set(1, 1, 1);
+    expect(real.rotation.giveTurn(large, 2)).toBe(true);
+    real.rotation.select(1, 2, 4);
+    expect([real.kv.isActive(large), real.kv.isActive(small)]).toEqual([true, true]);
+    expect([real.rotation.parkedCount, real.rotation.skippedCount]).toEqual([0, 0]);
+    real.rotation.check();
+  });
+
   it("one whose lender may not be read at all waits, and is not forced into a step", () => {
     const real = new Real();
     const row = real.admit(0, [1, 2], 0);
