@@ -6,7 +6,7 @@
  * predictions, not how blocks get there.
  */
 
-import { engineId } from "../base/index.ts";
+import { engineId, NS_PER_SECOND } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
@@ -38,6 +38,9 @@ export interface BorrowParts extends LoanAmountParts {
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
+/** Of the loans, what goes back while time per token is missed, and how often that is looked at. */
+const SHED_SHARE = 1 / 8;
+const SHED_PERIOD_NS = 3 * NS_PER_SECOND;
 /** What is borrowed for prompts to come goes home when this many times as much is free at home. */
 const RESERVES_KEPT = 2;
 
@@ -53,6 +56,7 @@ export class BorrowController {
   readonly #ladder: RecallLadder;
   readonly #reserve: ArrivalReserve;
   #lastShortNs = -Infinity;
+  #shedAgainNs = 0;
   readonly #trust = new LoanTrust();
   #shortSinceNs = 0;
   readonly #standOff: StandOff;
@@ -128,6 +132,15 @@ export class BorrowController {
       this.#trust.lost(nowNs);
       this.#ladder.leave(lender, nowNs);
     }
+  }
+
+  /** Time per token has been missed: a part of the loans goes back, and again until it is kept. */
+  shedLate(nowNs: number): void {
+    const held = this.#arena.borrowedSlices;
+    if (held === 0 || nowNs < this.#shedAgainNs || !this.#amount.isTpotMissed) return;
+    if (this.#mustBorrow()) return;
+    this.#shedAgainNs = nowNs + SHED_PERIOD_NS;
+    this.#ladder.shed(Math.ceil(SHED_SHARE * held), nowNs);
   }
 
   /** A borrower stays one; others wait until they have not lent, and been short, for a while. */

@@ -261,6 +261,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     residency.bringBack(nowNs);
     accounts.settle(this.arena, this.#pool, nowNs);
     borrowing.leaveLosing(nowNs);
+    borrowing.shedLate(nowNs);
   }
 
   #rest(nowNs: number): void {

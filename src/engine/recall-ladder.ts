@@ -105,6 +105,25 @@ export class RecallLadder {
     }
   }
 
+  /**
+   * Gives so many slices of any lenders back, unasked: empty ones at once, then those with the
+   * least in them, as soon as their sequences end.
+   */
+  shed(count: number, nowNs: number): void {
+    const lenders = this.#rowsOf.slicesOf
+      .map((_, index) => index as EngineId)
+      .filter((lender) => lender !== this.#arena.engine);
+    let left = count - this.#emptying.size;
+    for (const lender of lenders) left -= this.returnEmpty(lender, Math.max(0, left), nowNs);
+    for (; left > 0; left--) {
+      const rows = lenders.map((lender) => this.#leastRow(lender, false) ?? -1);
+      const held = rows.filter((row) => row >= 0);
+      if (held.length === 0) return;
+      held.sort((a, b) => this.#liveBlocks(a) - this.#liveBlocks(b));
+      this.#close(held[0]!, null);
+    }
+  }
+
   #giveFree(lender: EngineId, nowNs: number): void {
     const given = this.returnEmpty(lender, this.#arena.owedRows(lender, "any"), nowNs);
     this.#counters.ladder.free += given;
