@@ -22,12 +22,15 @@ export class StepCost {
   readonly #layers: number;
   readonly #forecast: StepCompute;
   readonly #shape = new BatchShape();
+  /** Reading a layer's weights: GEMMs of one token do nothing else. */
+  readonly #weightsNs: number;
   #decodeFactor = 1;
   #promptFactor = 1;
 
   constructor(cost: CostModel, layers: number) {
     this.#cost = cost;
     this.#layers = layers;
+    this.#weightsNs = cost.linearLayerNs(1);
     this.#forecast = this.blank();
   }
 
@@ -38,6 +41,7 @@ export class StepCost {
       headNs: 0,
       linearLayerNs: 0,
       attentionLayerNs: 0,
+      hbmLayerNs: 0,
       hbmBytesPerSecond: this.#cost.hbmBytesPerSecond,
     };
   }
@@ -61,11 +65,13 @@ export class StepCost {
     out.headNs *= factor;
     out.linearLayerNs *= factor;
     out.attentionLayerNs *= factor;
+    out.hbmLayerNs! *= factor;
   }
 
   #price(batch: Batch, out: StepCompute): void {
     out.hostNs = this.#cost.hostNs;
     out.linearLayerNs = this.#cost.linearLayerNs(batch.queryTokens);
+    const weightsNs = Math.min(this.#weightsNs, out.linearLayerNs);
     out.headNs = this.#cost.headNs(batch.sampledSequences);
     const { promptHostNs } = this.#cost;
     if (promptHostNs !== undefined) {
@@ -74,6 +80,7 @@ export class StepCost {
     if (this.#cost.stepAttentionLayerNs !== undefined) {
       this.#shape.fill(batch);
       out.attentionLayerNs = this.#cost.stepAttentionLayerNs(this.#shape);
+      out.hbmLayerNs = weightsNs + (batch.decodeSequences > 0 ? out.attentionLayerNs : 0);
       return;
     }
     let attentionNs = 0;
@@ -81,6 +88,8 @@ export class StepCost {
       const { decodeSequences, decodeContextTokens } = batch;
       attentionNs = this.#cost.decodeAttentionLayerNs(decodeSequences, decodeContextTokens);
     }
+    // Decodes read KV, prompts compute with it.
+    out.hbmLayerNs = weightsNs + attentionNs;
     if (batch.prefillSequences > 0) {
       for (let index = 0; index < batch.count; index++) {
         const tokens = batch.tokens[index]!;

@@ -18,6 +18,11 @@ export interface StepCompute {
   linearLayerNs: number;
   /** Attention of one layer with all KV in local HBM. */
   attentionLayerNs: number;
+  /**
+   * Of the two, the part that waits for HBM: what others read there makes it longer. All of both
+   * unless it is known.
+   */
+  hbmLayerNs?: number;
   /** B: achieved HBM bandwidth of the borrower. */
   hbmBytesPerSecond: number;
 }

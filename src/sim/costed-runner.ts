@@ -11,7 +11,12 @@
 
 import { assert } from "../base/index.ts";
 import type { PricedStep, StepRunner, StepTiming } from "../engine/index.ts";
-import { StepTimeline, type LinkCosts, type TimelineInput } from "../prefetch/index.ts";
+import {
+  StepTimeline,
+  type LinkCosts,
+  type StepCompute,
+  type TimelineInput,
+} from "../prefetch/index.ts";
 import type { ServerLoad } from "./server-load.ts";
 
 export interface CostedRunnerOptions {
@@ -70,7 +75,7 @@ export class CostedRunner implements StepRunner {
     this.#isRunning = true;
     const { timing } = this;
     timing.startNs = nowNs;
-    const slowdown = this.#load.slowdown(this.#options.gpu);
+    const slowdown = this.#slowdown(work.compute);
     if (work.readSet.totalBytes() === 0) {
       this.#collapse(work, slowdown, nowNs);
       return;
@@ -88,7 +93,7 @@ export class CostedRunner implements StepRunner {
   resume(work: PricedStep): void {
     const group = this.#resumeGroup;
     const startNs = this.#timeline.groupEndNs[group - 1]!;
-    this.#lay(work, this.#load.slowdown(this.#options.gpu), group, startNs);
+    this.#lay(work, this.#slowdown(work.compute), group, startNs);
   }
 
   poll(nowNs: number): boolean {
@@ -105,6 +110,14 @@ export class CostedRunner implements StepRunner {
 
   nextDueNs(): number {
     return this.#endNs;
+  }
+
+  /** What others read of this GPU makes longer what waits for its HBM, not what computes. */
+  #slowdown({ linearLayerNs, attentionLayerNs, hbmLayerNs }: StepCompute): number {
+    const slowdown = this.#load.slowdown(this.#options.gpu);
+    const layerNs = linearLayerNs + attentionLayerNs;
+    if (slowdown === 1 || hbmLayerNs === undefined || layerNs === 0) return slowdown;
+    return 1 + (slowdown - 1) * Math.min(1, hbmLayerNs / layerNs);
   }
 
   /** One sum instead of a replay: nothing crosses a link. */

@@ -36,6 +36,20 @@ describe("the price of a step", () => {
     expect(priceOf(cost, 8)).toBe(100 + LAYERS * (80 + 8 * 48) + 5);
   });
 
+  it("says what of a layer waits for HBM: its weights and the KV of decodes, not what computes", () => {
+    const cost = new StepCost(model, LAYERS);
+    const hbmNsOf = (batch: Batch): number => {
+      const compute = cost.blank();
+      cost.price(batch, compute);
+      return compute.hbmLayerNs!;
+    };
+    expect(hbmNsOf(batchOf(1))).toBe(10 + 41);
+    expect(hbmNsOf(batchOf(8))).toBe(10);
+    const both = batchOf(8);
+    both.add(1, 1, 99, true);
+    expect(hbmNsOf(both)).toBe(10 + 100);
+  });
+
   it.each([
     ["decodes", false, 1, 8],
     ["prompts", true, 8, 1],

@@ -108,6 +108,22 @@ describe("costed runner", () => {
     expect(runner.nextDueNs()).toBe(Infinity);
   });
 
+  it("is made longer by others' reads as far as it waits for HBM", () => {
+    const load = new ServerLoad(topology, "subtractive", null);
+    load.setRate(0, 1, hbmBytesPerSecond / 2);
+    const layer = { linearLayerNs: 600, attentionLayerNs: 400 };
+    const compute = { layers: 4, hostNs: 100, headNs: 10, ...layer, hbmBytesPerSecond };
+    const durationOf = (hbmLayerNs?: number): number => {
+      const runner = runnerOf(4, load);
+      runner.submit(workOf({ ...compute, ...(hbmLayerNs !== undefined && { hbmLayerNs }) }, 1), 0);
+      return runner.nextDueNs();
+    };
+    expect(durationOf()).toBe(100 + 4 * 2000 + 10);
+    expect(durationOf(1000)).toBe(100 + 4 * 2000 + 10);
+    expect(durationOf(250)).toBe(100 + 4 * 1250 + 10);
+    expect(durationOf(0)).toBe(100 + 4 * 1000 + 10);
+  });
+
   it("goes on as before when what follows an interrupt is what was planned", () => {
     fc.assert(
       fc.property(anyCompute, anyReads, anyShare, (c, reads, at) => {
