@@ -171,13 +171,13 @@ export class Engine implements SchedulerEvents, LadderHost {
   }
 
   #endStep(nowNs: number): void {
-    const { arena, flight, accounts, reads, headroom, residency, planner } = this.#parts;
+    const { arena, flight, accounts, reads, headroom, residency } = this.#parts;
     const { timing } = flight;
     residency.places.isHomeClosed = false;
     // Before its sequences go: what it read is still counted where it lies.
     const isLoan = arena.borrowedSlices > 0 && !timing.isVoid;
     if (isLoan) {
-      accounts.earn(this.scheduler.batch, timing, planner.ring.rows.length);
+      accounts.earn(this.scheduler.batch, timing);
       reads.observe(timing.readBytes);
     }
     this.#dropCancelled();

@@ -29,6 +29,9 @@ const PREFILL_TOKENS = 1024;
  */
 const LEAST_GAIN = 0.01;
 
+/** Of its own memory, what an engine without loans would fill: growth and rounding take the rest. */
+const OWN_FILL = 0.95;
+
 export class LoanAccounts {
   readonly #kv: KvCache;
   readonly #scheduler: Scheduler;
@@ -37,7 +40,6 @@ export class LoanAccounts {
   readonly #earned: Float64Array;
   readonly #cost: StepCost;
   readonly #ownSlices: number;
-  readonly #hostRows: number;
   /** (engines) tokens of steps in which a lender's blocks took part, by its part of them. */
   readonly #produced: Float64Array;
   #settledNs = 0;
@@ -45,7 +47,6 @@ export class LoanAccounts {
   constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler, cost: StepCost) {
     this.#cost = cost;
     this.#ownSlices = options.ownSlices;
-    this.#hostRows = options.hostRows.length;
     this.#kv = kv;
     this.#scheduler = scheduler;
     const layerNs = options.cost.linearLayerNs(PREFILL_TOKENS);
@@ -55,7 +56,7 @@ export class LoanAccounts {
   }
 
   /** A step has ended that ran while slices were borrowed. */
-  earn(batch: Batch, timing: StepTiming, ringSlices: number): void {
+  earn(batch: Batch, timing: StepTiming): void {
     let used = 0;
     for (let source = 0; source < this.#kv.sourceCount; source++) {
       used += this.#kv.usedBlocks(source);
@@ -65,10 +66,10 @@ export class LoanAccounts {
     const { skippedCount, parkedCount } = this.#scheduler.rotation;
     const running = batch.decodeSequences + skippedCount + parkedCount;
     if (remote === 0 || running === 0) return;
-    const held = this.#kv.slices.heldRows.reduce((sum, rows) => sum + rows, 0) - this.#hostRows;
-    const ownShare = Math.max(local / used, this.#ownSlices / (held - ringSlices));
-    const earned =
-      batch.decodeSequences - this.#tokensWithout(batch, timing, running, Math.min(1, ownShare));
+    // With loans in rotation and a ring, more memory may hold no more than the own would alone.
+    const alone = Math.max(local, OWN_FILL * this.#ownSlices * this.#kv.layout.blocksPerSlice);
+    const ownShare = Math.min(1, alone / used);
+    const earned = batch.decodeSequences - this.#tokensWithout(batch, timing, running, ownShare);
     for (let lender = 0; lender < this.#earned.length; lender++) {
       const share = this.#kv.usedBlocks(lender + 1) / remote;
       this.#earned[lender]! += (earned - LEAST_GAIN * batch.decodeSequences) * share;
