@@ -29,7 +29,7 @@ const PREFILL_TOKENS = 1024;
  */
 const LEAST_GAIN = 0.01;
 
-/** Of its own memory, what an engine without loans would fill: growth and rounding take the rest. */
+/** Of its own memory, what an engine fills without loans: growth and rounding take the rest. */
 const OWN_FILL = 0.95;
 
 export class LoanAccounts {

@@ -36,7 +36,7 @@ describe("the price of a step", () => {
     expect(priceOf(cost, 8)).toBe(100 + LAYERS * (80 + 8 * 48) + 5);
   });
 
-  it("says what of a layer waits for HBM: its weights and the KV of decodes, not what computes", () => {
+  it("says what of a layer waits for HBM: weights and the KV of decodes, not what computes", () => {
     const cost = new StepCost(model, LAYERS);
     const hbmNsOf = (batch: Batch): number => {
       const compute = cost.blank();
