@@ -29,8 +29,11 @@ const PREFILL_TOKENS = 1024;
  */
 const LEAST_GAIN = 0.01;
 
-/** Of its own memory, what an engine fills without loans: growth and rounding take the rest. */
-const OWN_FILL = 0.95;
+/**
+ * Of its own memory, what an engine fills without loans: all but a sequence's part, and at least
+ * this. Growth and rounding take the rest.
+ */
+const OWN_FILL_LEAST = 0.95;
 
 export class LoanAccounts {
   readonly #kv: KvCache;
@@ -61,15 +64,12 @@ export class LoanAccounts {
     for (let source = 0; source < this.#kv.sourceCount; source++) {
       used += this.#kv.usedBlocks(source);
     }
-    const local = this.#kv.usedBlocks(LOCAL_SOURCE);
-    const remote = used - local;
+    const remote = used - this.#kv.usedBlocks(LOCAL_SOURCE);
     const { skippedCount, parkedCount } = this.#scheduler.rotation;
     const running = batch.decodeSequences + skippedCount + parkedCount;
     if (remote === 0 || running === 0) return;
-    // With loans in rotation and a ring, more memory may hold no more than the own would alone.
-    const alone = Math.max(local, OWN_FILL * this.#ownSlices * this.#kv.layout.blocksPerSlice);
-    const ownShare = Math.min(1, alone / used);
-    const earned = batch.decodeSequences - this.#tokensWithout(batch, timing, running, ownShare);
+    const alone = this.#sequencesAlone(batch.decodeSequences, running, used);
+    const earned = batch.decodeSequences - this.#tokensWithout(batch, timing, running, alone);
     for (let lender = 0; lender < this.#earned.length; lender++) {
       const share = this.#kv.usedBlocks(lender + 1) / remote;
       this.#earned[lender]! += (earned - LEAST_GAIN * batch.decodeSequences) * share;
@@ -77,16 +77,40 @@ export class LoanAccounts {
     }
   }
 
-  /** Tokens that so much of the running sequences would have made in the step's time. */
-  #tokensWithout(batch: Batch, timing: StepTiming, running: number, ownShare: number): number {
+  /**
+   * How many of the running sequences own memory would serve. With loans in rotation more may
+   * serve no more: who is left out holds memory meanwhile, and long ones are left out first. So it
+   * is reckoned from all that run and from those that the step served; the more of the two counts.
+   */
+  #sequencesAlone(served: number, running: number, usedBlocks: number): number {
+    const own = this.#ownSlices * this.#kv.layout.blocksPerSlice;
+    const fill = Math.max(OWN_FILL_LEAST, 1 - usedBlocks / running / own);
+    const alone = Math.max(this.#kv.usedBlocks(LOCAL_SOURCE), fill * own);
+    const ofAll = Math.min(1, alone / usedBlocks) * running;
+    if (served === running) return ofAll;
+    return Math.max(ofAll, Math.min(1, alone / this.#servedBlocks()) * served);
+  }
+
+  /** Blocks of sequences that are neither left out nor parked. */
+  #servedBlocks(): number {
+    const { order, count } = this.#scheduler.sequences;
+    let blocks = 0;
+    for (let index = 0; index < count; index++) {
+      const row = order[index]!;
+      if (this.#kv.isActive(row)) blocks += this.#kv.blockCount(row);
+    }
+    return Math.max(1, blocks);
+  }
+
+  /** Tokens that so many of the running sequences would have made in the step's time. */
+  #tokensWithout(batch: Batch, timing: StepTiming, running: number, count: number): number {
     const { decodeSequences, decodeContextTokens } = batch;
     const stepNs = timing.endNs - timing.startNs;
     const tokensEach = decodeContextTokens / Math.max(1, decodeSequences);
-    const decodeNs = (count: number): number =>
-      this.#cost.localNs(this.#cost.decodeStep(count, count * tokensEach));
+    const decodeNs = (sequences: number): number =>
+      this.#cost.localNs(this.#cost.decodeStep(sequences, sequences * tokensEach));
     const promptNs = timing.localNs - (decodeSequences > 0 ? decodeNs(decodeSequences) : 0);
-    const count = ownShare * running;
-    return (stepNs * count) / (decodeNs(count) + ownShare * Math.max(0, promptNs));
+    return (stepNs * count) / (decodeNs(count) + (count / running) * Math.max(0, promptNs));
   }
 
   /** A recall of `lender` drops this sequence: the tokens that its recomputation displaces. */
