@@ -34,6 +34,12 @@ export class EventHeap {
     return this.#size === 0 ? Infinity : this.#timeNs[0]!;
   }
 
+  /** What the earliest entry carries. The caller has read `peekTimeNs` first. */
+  peekPayload(): number {
+    assert(this.#size > 0, "event heap: peek into an empty heap");
+    return this.#payload[0]!;
+  }
+
   /** Takes O(log size). The time is no NaN: it would never come out in order. */
   push(timeNs: number, payload: number): void {
     assert(timeNs >= 0, () => `event heap: time ${timeNs}`);

@@ -107,6 +107,8 @@ export interface CopyEngine {
   /** @returns the id of a copy that has ended by now, or -1. */
   poll(nowNs: number): number;
   nextDueNs(): number;
+  /** The copy is of no use any more: it ends as soon as it can, which `poll` tells as ever. */
+  abort(id: number, nowNs: number): void;
 }
 
 /** Why a request ended without its tokens. */

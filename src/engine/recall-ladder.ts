@@ -75,7 +75,7 @@ export class RecallLadder {
     const lenders = new Set(this.#arena.recalls.map((recall) => recall.lender));
     for (const lender of lenders) {
       this.#giveFree(lender, nowNs);
-      this.#giveTwins(lender);
+      this.#giveTwins(lender, nowNs);
       this.#moveOut(lender, nowNs);
       this.#drop(lender, nowNs);
     }
@@ -130,7 +130,7 @@ export class RecallLadder {
   }
 
   /** Slices that only receive copies: giving the moves up loses nothing. */
-  #giveTwins(lender: EngineId): void {
+  #giveTwins(lender: EngineId, nowNs: number): void {
     if (this.#arena.owedRows(lender, "any") === 0 || this.#kv.moves.size === 0) return;
     for (const move of this.#kv.moves.values()) {
       if (this.#arena.owedRows(lender, "any") === 0) return;
@@ -139,7 +139,7 @@ export class RecallLadder {
       if (this.#arena.isClosing(row) || this.#liveBlocks(row) > 0) continue;
       this.#close(row, "twin");
       for (const other of this.#kv.moves.values()) {
-        if (other.targetRow === row) this.#kv.abandonMove(other.id);
+        if (other.targetRow === row) this.#residency.abandon(other.id, nowNs);
       }
     }
   }

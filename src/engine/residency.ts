@@ -70,6 +70,12 @@ export class Residency {
     }
   }
 
+  /** A move is of no use any more: the blocks stay, and the target is free once the copy stops. */
+  abandon(id: number, nowNs: number): void {
+    this.#kv.abandonMove(id);
+    this.#copies.abort(id, nowNs);
+  }
+
   /** Between steps: tables point to the new places, the old ones are free. */
   settle(): void {
     if (this.#ended.length === 0) return;

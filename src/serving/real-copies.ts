@@ -19,6 +19,8 @@ export class RealCopies implements CopyEngine {
   readonly #ended: readonly number[][];
   /** (devices) moves by transfer. */
   readonly #moves: readonly Map<number, number>[];
+  /** Given up; pieces that are on their way still arrive. */
+  readonly #aborted: { device: number; transfer: number; move: number }[] = [];
   #lastNs = 0;
 
   constructor(
@@ -52,6 +54,10 @@ export class RealCopies implements CopyEngine {
   poll(nowNs: number): number {
     this.#lastNs = nowNs;
     this.#hub.pump(this.#now());
+    const done = this.#aborted.findIndex(
+      ({ device, transfer }) => !this.#hub.isOpen(device, transfer),
+    );
+    if (done >= 0) return this.#aborted.splice(done, 1)[0]!.move;
     for (let device = 0; device < this.#ended.length; device++) {
       const id = this.#ended[device]!.shift();
       if (id === undefined) continue;
@@ -62,7 +68,22 @@ export class RealCopies implements CopyEngine {
     return -1;
   }
 
+  abort(id: number): void {
+    this.#moves.forEach((moves, device) => {
+      for (const [transfer, move] of moves) {
+        if (move !== id || this.#ended[device]!.includes(transfer)) continue;
+        moves.delete(transfer);
+        this.#aborted.push({ device, transfer, move });
+        this.#hub.cancel(device, transfer);
+      }
+    });
+  }
+
   nextDueNs(): number {
+    const isOver = this.#aborted.some(
+      ({ device, transfer }) => !this.#hub.isOpen(device, transfer),
+    );
+    if (isOver) return this.#lastNs;
     if (this.#ended.some((ids) => ids.length > 0)) return this.#lastNs;
     return this.#hub.nextDueNs();
   }

@@ -29,10 +29,17 @@ export class VirtualCopies implements CopyEngine {
   poll(nowNs: number): number {
     const id = this.#costed.poll(nowNs);
     if (id < 0) return id;
-    const { sourceHandles, targetHandles } = this.#open.get(id)!;
+    const request = this.#open.get(id);
     this.#open.delete(id);
+    if (request === undefined) return id;
+    const { sourceHandles, targetHandles } = request;
     this.#mover.move(this.#geometry.pieces(sourceHandles, targetHandles));
     return id;
+  }
+
+  abort(id: number, nowNs: number): void {
+    this.#open.delete(id);
+    this.#costed.abort(id, nowNs);
   }
 
   nextDueNs(): number {

@@ -119,4 +119,38 @@ describe("costed copies", () => {
     }
     expect(load.slowdown(1)).toBe(1);
   });
+
+  it("wait for a GPU that gives nothing, and go on when it does", () => {
+    let pace = 0;
+    const { copies } = copiesOf(() => pace);
+    const rest = { source: OWN, target: FIRST, bytes: 1e6, copies: 1, isExempt: false };
+    copies.submit({ id: 1, ...rest }, 0);
+    copies.submit({ id: 2, ...rest }, 0);
+    for (let tries = 0; tries < 5; tries++) {
+      const dueNs = copies.nextDueNs();
+      expect(copies.poll(dueNs)).toBe(-1);
+      expect(copies.nextDueNs()).toBeGreaterThan(dueNs);
+    }
+    pace = Infinity;
+    const startNs = copies.nextDueNs();
+    expect(copies.poll(startNs)).toBe(-1);
+    const firstNs = copies.nextDueNs();
+    expect(firstNs).toBe(startNs + LATENCY_NS + COPY_NS + bytesNs(1e6, PATH));
+    expect(copies.poll(firstNs)).toBe(1);
+    expect(copies.nextDueNs()).toBe(firstNs + COPY_NS + bytesNs(1e6, PATH));
+  });
+
+  it("that are given up end at once, begun or not, and those behind them go on", () => {
+    const { copies, load, endsAt } = copiesOf();
+    const rest = { source: OWN, target: FIRST, bytes: 1e9, copies: 1, isExempt: false };
+    for (const id of [1, 2, 3]) copies.submit({ id, ...rest }, 0);
+    copies.abort(2, 1000);
+    expect(copies.nextDueNs()).toBe(1000);
+    expect(copies.poll(1000)).toBe(2);
+    copies.abort(1, 2000);
+    expect(copies.poll(2000)).toBe(1);
+    copies.abort(9, 2000);
+    expect([...endsAt()]).toStrictEqual([[3, 2000 + COPY_NS + bytesNs(1e9, PATH)]]);
+    expect(load.slowdown(1)).toBe(1);
+  });
 });

@@ -81,6 +81,7 @@ const readBeforeArrival: PlantedBug = {
         return ended;
       },
       nextDueNs: () => inner.nextDueNs(),
+      abort: (id, nowNs) => inner.abort(id, nowNs),
     };
   },
 };

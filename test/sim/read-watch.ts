@@ -80,6 +80,7 @@ export class ReadWatch {
         return id;
       },
       nextDueNs: () => inner.nextDueNs(),
+      abort: (id, nowNs) => inner.abort(id, nowNs),
     };
   }
 
