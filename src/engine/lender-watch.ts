@@ -37,7 +37,7 @@ export class LenderWatch {
 
   /** Brings rates up to date and moves off lenders that run. */
   follow(localStepNs: number, nowNs: number): void {
-    const { rates, arena, residency } = this.#parts;
+    const { rates, arena, residency, kv } = this.#parts;
     if (this.#isQuiet && !isAny(arena.isLenderRunning)) {
       this.#sharedSinceNs = nowNs;
       return;
@@ -45,9 +45,14 @@ export class LenderWatch {
     rates.refresh(arena, this.#pool, residency.places.leaving, nowNs);
     this.#followCalm(nowNs);
     if (!rates.isConstrained) return;
+    const moves = kv.moves.size;
+    let hasTraded = false;
     for (let source = 1; source < arena.hostSource; source++) {
-      if (arena.isLenderRunning[source - 1] === 1) this.#leave(source, localStepNs, nowNs);
+      if (arena.isLenderRunning[source - 1] === 0) continue;
+      if (this.#leave(source, localStepNs, nowNs)) hasTraded = true;
     }
+    // Rates follow from who reads and what leaves: mostly neither has changed.
+    if (!hasTraded && kv.moves.size === moves) return;
     rates.refresh(arena, this.#pool, residency.places.leaving, nowNs);
   }
 
@@ -116,24 +121,29 @@ export class LenderWatch {
   /**
    * Leaves a running lender: at once what its share cannot carry within a step, wherever there is
    * room; the rest only for lenders that have been calm, or blocks would chase idle moments.
+   *
+   * @returns whether slices were given back or asked for; moves are counted by the cache.
    */
-  #leave(source: number, localStepNs: number, nowNs: number): void {
+  #leave(source: number, localStepNs: number, nowNs: number): boolean {
     const { rates, kv, residency, ladder } = this.#parts;
     const { blockBytes } = kv.layout;
     const keep = SHARE_USED * (rates.pacedBytesPerSecond(source) / 1e9) * localStepNs;
     residency.places.sharedBytes[source] = keep;
-    if (kv.slices.heldRows[source] === 0) return;
+    if (kv.slices.heldRows[source] === 0) return false;
+    let hasTraded = false;
     const calmSlices = this.#obtainableCalm();
     const surplus = kv.slices.heldRows[source]! - residency.places.sharedRows(source);
     const spare = calmSlices > 0 ? kv.slices.emptyRows[source]! : surplus;
-    if (spare > 0) ladder.returnEmpty((source - 1) as EngineId, spare, nowNs);
-    if (residency.stayingBlocks(source) === 0 || this.#options.lenderShare === 0) return;
-    if (calmSlices > 0) this.#borrowFor(residency.stayingBlocks(source), source, nowNs);
+    if (spare > 0) hasTraded = ladder.returnEmpty((source - 1) as EngineId, spare, nowNs) > 0;
+    const staying = residency.stayingBlocks(source);
+    if (staying === 0 || this.#options.lenderShare === 0) return hasTraded;
+    if (calmSlices > 0 && this.#borrowFor(staying, source, nowNs)) hasTraded = true;
     residency.evacuateToCalm(source, nowNs);
     const excess = residency.stayingBlocks(source) - Math.floor(keep / blockBytes);
-    if (excess <= 0) return;
-    this.#borrowFor(excess, source, nowNs);
+    if (excess <= 0) return hasTraded;
+    if (this.#borrowFor(excess, source, nowNs)) hasTraded = true;
     residency.evacuate(source, keep, nowNs);
+    return hasTraded;
   }
 
   /** Slices that lenders which have been calm could give, paths and accounts left aside. */
@@ -147,14 +157,20 @@ export class LenderWatch {
     return slices;
   }
 
-  /** Asks for slices of lenders that do not run, for blocks that must leave a source. */
-  #borrowFor(blocks: number, source: number, nowNs: number): void {
+  /**
+   * Asks for slices of lenders that do not run, for blocks that must leave a source.
+   * @returns whether the pool was asked.
+   */
+  #borrowFor(blocks: number, source: number, nowNs: number): boolean {
     const { arena, residency, kv } = this.#parts;
     const homeless = blocks - residency.places.refugeBlocks(source);
     const room = this.#options.borrowLimitSlices - arena.borrowedSlices;
     const wanted = Math.min(room, Math.ceil(homeless / kv.layout.blocksPerSlice));
-    if (wanted <= 0 || this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders === 0) return;
+    if (wanted <= 0 || this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders === 0) {
+      return false;
+    }
     arena.borrow(wanted, false, nowNs);
+    return true;
   }
 }
 
