@@ -3,8 +3,8 @@
  *
  * Whole processes (start, trace, up to three admission settings, statistics), engine steps with the
  * pool off and on, and growth with requests and GPUs. CPU seconds are the figure to compare on a
- * machine that others use too; wall seconds stand beside them, with the load. Writes
- * bench/results/compare.json.
+ * machine that others use too; wall seconds stand beside them, with the load. At the end stands
+ * each goal with what was measured. Writes bench/results/compare.json.
  *
  * The trace is the hour of Azure's conversation service; without it those parts are left out.
  */
@@ -21,6 +21,8 @@ import { measureBest } from "./measure-process.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const TRACE = "../shared/data/azure2023/AzureLLMInferenceTrace_conv.csv";
 const FACTORS = [1, 4, 16];
+/** Cost for each request at sixteen times the size, over that at the smallest; it is measured. */
+const LINEAR_MOST = 1.15;
 
 interface Row {
   readonly what: string;
@@ -29,7 +31,19 @@ interface Row {
   readonly [figure: string]: string | number;
 }
 
+/** What should hold, and what was measured. */
+interface Goal {
+  readonly goal: string;
+  readonly measured: number;
+  readonly isMet: boolean;
+}
+
 const rows: Row[] = [];
+const goals: Goal[] = [];
+
+function atMost(goal: string, measured: number, most: number): void {
+  goals.push({ goal: `${goal}, at most ${most}`, measured, isMet: measured <= most });
+}
 
 function note(row: Row): void {
   rows.push(row);
@@ -67,17 +81,24 @@ function simulated(path: string, systemName: string, set: readonly string[], tra
 async function wholeProcesses(trace: string, times: number): Promise<void> {
   const hour = ["--server", "1xh100", "--model", "Llama-3.1-8B", "--trace", trace];
   const rest = ["--repeat", "1", "--json"];
+  note({ what: "process: ema --help", ...(await measureBest(["--help"], times)) });
+  const one = await measureBest(["compare", ...hour, "--systems", "static", ...rest], times);
+  note({ what: "process: Azure hour, 1 x H100, Llama-3.1-8B, static", ...one });
+  atMost("Azure hour, whole process, CPU seconds", one.cpuSeconds, 1);
+  atMost("Azure hour, whole process, MB", one.peakMegabytes, 150);
+  const words = ["compare", "scenarios/azure-hour.yaml", "--trace", trace, ...rest, "--systems"];
+  const off = await measureBest([...words, "static"], times);
+  note({ what: "process: azure-hour.yaml, static", ...off });
+  const on = await measureBest([...words, "ema"], times);
+  note({ what: "process: azure-hour.yaml, ema", ...on });
+  const ratio = on.cpuSeconds / off.cpuSeconds;
   note({
-    what: "process: Azure hour, 1 x H100, Llama-3.1-8B, static",
-    ...(await measureBest(["compare", ...hour, "--systems", "static", ...rest], times)),
+    what: "process: azure-hour.yaml, pool on over pool off",
+    cpuSeconds: ratio,
+    wallSeconds: on.wallSeconds / off.wallSeconds,
   });
-  for (const system of ["static", "ema"]) {
-    const words = ["compare", "scenarios/azure-hour.yaml", "--trace", trace];
-    note({
-      what: `process: azure-hour.yaml, ${system}`,
-      ...(await measureBest([...words, "--systems", system, ...rest], times)),
-    });
-  }
+  atMost("azure-hour.yaml, pool on, whole process, CPU seconds", on.cpuSeconds, 8);
+  atMost("azure-hour.yaml, pool on over pool off", ratio, 2);
 }
 
 /** Pool off and on over the same hour: seconds for each engine step, and their ratio. */
@@ -88,12 +109,11 @@ function poolCost(trace: string): void {
   const off = cost("static");
   const on = cost("ema");
   for (const [system, run] of [["static", off], ["ema", on]] as const) {
-    note({
-      what: `steps: azure-hour.yaml, ${system}, one setting`,
-      ...run,
-      stepsPerSecond: Math.round(run.steps / run.cpuSeconds),
-      microsecondsPerStep: (run.cpuSeconds * 1e6) / run.steps,
-    });
+    const stepsPerSecond = Math.round(run.steps / run.cpuSeconds);
+    const microsecondsPerStep = (run.cpuSeconds * 1e6) / run.steps;
+    const what = `steps: azure-hour.yaml, ${system}, one setting`;
+    note({ what, ...run, stepsPerSecond, microsecondsPerStep });
+    atMost(`azure-hour.yaml, ${system}, microseconds a step`, microsecondsPerStep, 2.5);
   }
   note({
     what: "steps: pool on over pool off",
@@ -121,31 +141,37 @@ function growthScenario(gpus: number, seconds: number): string {
 /** CPU time for each request, over that of the smallest case: 1 is linear. */
 function growth(): void {
   const ofRequests = FACTORS.map((factor) => ({ gpus: 4, seconds: 720 * factor }));
-  // One GPU has nobody to borrow from, so the pool's growth is counted from four.
+  // One GPU has nobody to borrow from, so the pool's growth is counted from four GPUs; what one
+  // costs stands beside it.
   const ofGpus = FACTORS.map((gpus) => ({ gpus, seconds: 1440 }));
   for (const system of ["static", "ema"]) {
-    grow(`requests, ${system}`, system, ofRequests);
-    grow(`GPUs, ${system}`, system, system === "static" ? ofGpus : ofGpus.slice(1));
+    grow(`requests, ${system}`, system, ofRequests, 0);
+    grow(`GPUs, ${system}`, system, ofGpus, system === "static" ? 0 : 1);
   }
 }
 
+/** @param baseIndex the case that the others are compared with. */
 function grow(
   what: string,
   system: string,
   cases: readonly { readonly gpus: number; readonly seconds: number }[],
+  baseIndex: number,
 ): void {
-  let first: number | null = null;
-  for (const { gpus, seconds } of cases) {
+  const runs = cases.map(({ gpus, seconds }, index) => {
     const path = growthScenario(gpus, seconds);
     // The first run of a kind compiles; it is not counted.
-    if (first === null) simulated(path, system, [], []);
+    if (index === 0) simulated(path, system, [], []);
     const run = simulatedBest(2, path, system, [], []);
     rmSync(path);
-    const microsecondsPerRequest = (run.cpuSeconds * 1e6) / run.requests;
-    first ??= microsecondsPerRequest;
-    const overLinear = microsecondsPerRequest / first;
-    const label = `growth: ${what}, ${gpus} GPUs, ${seconds} s`;
-    note({ what: label, ...run, microsecondsPerRequest, overLinear });
+    return { ...run, microsecondsPerRequest: (run.cpuSeconds * 1e6) / run.requests };
+  });
+  const base = runs[baseIndex]!.microsecondsPerRequest;
+  for (const [index, run] of runs.entries()) {
+    const { gpus, seconds } = cases[index]!;
+    const overLinear = run.microsecondsPerRequest / base;
+    note({ what: `growth: ${what}, ${gpus} GPUs, ${seconds} s`, ...run, overLinear });
+    const isLargest = index === runs.length - 1;
+    if (isLargest) atMost(`growth with ${what}, over linear`, overLinear, LINEAR_MOST);
   }
 }
 
@@ -160,4 +186,8 @@ if (existsSync(trace)) {
   poolCost(trace);
 } else console.log(`no trace at ${trace}: the parts with it are left out`);
 growth();
-writeResults("compare", before, rows);
+for (const { goal, measured, isMet } of goals) {
+  const verdict = isMet ? "met" : "missed";
+  console.log(`${goal.padEnd(66)} ${measured.toPrecision(3).padStart(6)}  ${verdict}`);
+}
+writeResults("compare", before, [...rows, ...goals]);

@@ -15,16 +15,22 @@ const BATCH_SECONDS = 0.02;
 const before = machine();
 const rows: object[] = [];
 
-/** Runs the work until it is compiled, then in batches, and prints what one run costs. */
-export function measure(what: string, work: () => void): void {
+/**
+ * Runs the work until it is compiled, then in batches, and prints what one run costs.
+ *
+ * @param goalNs what the median should be at most, where somebody has said so.
+ */
+export function measure(what: string, work: () => void, goalNs?: number): void {
   let count = 1;
   while (secondsOf(work, count) < BATCH_SECONDS) count *= 2;
   const costs: number[] = [];
   for (let batch = 0; batch < BATCHES; batch++) costs.push(secondsOf(work, count) / count);
   costs.sort((a, b) => a - b);
   const [leastNs, medianNs] = [nanoseconds(costs[0]!), nanoseconds(costs[BATCHES >> 1]!)];
-  rows.push({ what, leastNs, medianNs });
-  console.log(`${what.padEnd(56)} least ${leastNs} ns  median ${medianNs} ns`);
+  rows.push({ what, leastNs, medianNs, ...(goalNs === undefined ? {} : { goalNs }) });
+  const verdict = medianNs <= (goalNs ?? 0) ? "met" : "missed";
+  const goal = goalNs === undefined ? "" : `  goal ${goalNs} ns ${verdict}`;
+  console.log(`${what.padEnd(56)} least ${leastNs} ns  median ${medianNs} ns${goal}`);
 }
 
 /** Writes bench/results/<name>.json. */

@@ -48,7 +48,7 @@ for (let lender = 1; lender < ENGINES; lender++) {
   pool.apply({ type: "OfferSlices", engine, slices }, 0);
 }
 
-measure("borrow, return and offer again 1 slice", () => roundTrip(1));
+measure("borrow, return and offer again 1 slice", () => roundTrip(1), 1000);
 measure("borrow, return and offer again 64 slices", () => roundTrip(64));
 measure("obtainable", () => pool.obtainable(BORROWER));
 measure("borrow 32 in 32 leases, recall and return them", () => {

@@ -31,7 +31,11 @@ export class Mailboxes {
     const head = this.#heads[engine]!;
     if (head === queue.length) return null;
     const event = queue[head]!;
-    if (head + 1 === queue.length) {
+    if (queue.length === 1) {
+      // Mostly there is one: taken off the end, the queue keeps its room for the next.
+      queue.pop();
+      this.#readerCount--;
+    } else if (head + 1 === queue.length) {
       this.clear(engine);
     } else {
       this.#heads[engine] = head + 1;
