@@ -156,8 +156,9 @@ export class LinkRates implements LinkPort {
       let rate = isRunning ? this.pacedBytesPerSecond(source) : path;
       if (isRunning && leaving[source]! > 0 && this.#options.lenderShare !== null) rate = 0;
       this.allowedBytesPerSecond[source] = rate;
-      const idle = this.idleBytesPerSecond(lender, arena, pool);
-      this.sourceBytesPerSecond[source] = isRunning ? rate : idle;
+      this.sourceBytesPerSecond[source] = isRunning
+        ? rate
+        : this.idleBytesPerSecond(lender, arena, pool);
       if (rate < path) this.isConstrained = true;
     }
   }
