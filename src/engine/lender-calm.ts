@@ -21,14 +21,14 @@ export class LenderCalm {
   /** (engines) */
   readonly #runningNs: Float64Array;
   #seenNs = 0;
-  #nowNs = 0;
+  #nowNs = Infinity;
 
   constructor(engineCount: number) {
     this.#runningNs = new Float64Array(engineCount);
   }
 
   watch(pool: Pick<Pool, "isRunning">, nowNs: number): void {
-    const stepNs = Math.min(STEP_MAX_NS, nowNs - this.#nowNs);
+    const stepNs = Math.max(0, Math.min(STEP_MAX_NS, nowNs - this.#nowNs));
     this.#nowNs = nowNs;
     const fading = Math.min(1, WINDOW_NS / (this.#seenNs + stepNs));
     this.#seenNs = (this.#seenNs + stepNs) * fading;

@@ -24,7 +24,7 @@ export class LenderWatch {
 
   /** (sources) share of recent time in which a lender ran, and when that was last brought up. */
   readonly #runningShare: Float64Array;
-  #sharedSinceNs = 0;
+  #sharedSinceNs = Infinity;
   /** Whether no lender runs or ran while its slices were held, and all this is said already. */
   #isQuiet = false;
 
@@ -104,7 +104,7 @@ export class LenderWatch {
 
   /** A fading mean of who runs; rational instead of exponential, so it is the same everywhere. */
   #followCalm(nowNs: number): void {
-    const elapsedNs = nowNs - this.#sharedSinceNs;
+    const elapsedNs = Math.max(0, nowNs - this.#sharedSinceNs);
     this.#sharedSinceNs = nowNs;
     const weight = elapsedNs / (elapsedNs + CALM_WINDOW_NS);
     const { arena, residency } = this.#parts;

@@ -45,7 +45,7 @@ export class LoanAccounts {
   readonly #ownSlices: number;
   /** (engines) tokens of steps in which a lender's blocks took part, by its part of them. */
   readonly #produced: Float64Array;
-  #settledNs = 0;
+  #settledNs = -Infinity;
 
   constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler, cost: StepCost) {
     this.#cost = cost;

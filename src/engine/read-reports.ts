@@ -17,7 +17,8 @@ export class ReadReports {
   /** (engines) bytes read since the last report, and the rate that was told then. */
   readonly #bytes: Float64Array;
   readonly #told: Float64Array;
-  #sinceNs = 0;
+  /** Nothing was ever reported: the first period has no length, and no rate. */
+  #sinceNs = -Infinity;
 
   constructor(engineCount: number) {
     this.#bytes = new Float64Array(engineCount);
