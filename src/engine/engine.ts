@@ -139,6 +139,8 @@ export class Engine implements SchedulerEvents, LadderHost {
   preempted(request: number, _row: number, recomputedTokens: number): void {
     this.counters.preemptions++;
     this.counters.recomputedTokens += recomputedTokens;
+    const { accounts, flight } = this.#parts;
+    accounts.chargeRecompute(recomputedTokens, flight.localStepNs, this.#nowNs);
     this.#sink.note("preempted", request, this.#nowNs);
   }
 
@@ -148,11 +150,10 @@ export class Engine implements SchedulerEvents, LadderHost {
     return this.#parts.flight.fenceNs(row, nowNs);
   }
 
-  preempt(row: number, lender: EngineId, nowNs: number): void {
-    const { accounts, flight, residency } = this.#parts;
+  preempt(row: number, nowNs: number): void {
+    const { flight, residency } = this.#parts;
     this.#interrupt(nowNs);
     if (flight.isInFlight) residency.places.isHomeClosed = true;
-    accounts.chargeRecompute(lender, row, flight.localStepNs);
     this.scheduler.preempt(row, nowNs);
   }
 

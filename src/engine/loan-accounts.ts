@@ -1,10 +1,10 @@
 /**
  * What loans earn a borrower and what their recalls cost it, lender by lender, in tokens.
  *
- * Fed by the engine at each step's end and at each dropped sequence; settled with the pool once a
+ * Fed by the engine at each step's end and at each preempted sequence; settled with the pool once a
  * second. Loans earn the tokens that a step made beyond those that own memory alone would have made
  * in its time: fewer sequences, shorter steps, no waits, no ring, nobody left out. Lenders share
- * that by the blocks they hold. A dropped sequence costs the tokens that its recomputation
+ * that by the blocks they hold. A preempted one costs the tokens that its recomputation
  * displaces.
  *
  * Tokens that loans cost are as real as those they bring: a link that is slower than forecast, or
@@ -29,6 +29,9 @@ const PREFILL_TOKENS = 1024;
  */
 const LEAST_GAIN = 0.01;
 
+/** For so long after a loan a sequence that gives way does so because of it. */
+const AFTERMATH_NS = 2 * NS_PER_SECOND;
+
 /**
  * Of its own memory, what an engine fills without loans: all but a sequence's part, and at least
  * this. Growth and rounding take the rest.
@@ -45,6 +48,9 @@ export class LoanAccounts {
   readonly #ownSlices: number;
   /** (engines) tokens of steps in which a lender's blocks took part, by its part of them. */
   readonly #produced: Float64Array;
+  /** (engines) parts of each lender in what was borrowed when something was last, and when. */
+  readonly #shares: Float64Array;
+  #loanNs = -Infinity;
   #settledNs = -Infinity;
 
   constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler, cost: StepCost) {
@@ -56,6 +62,7 @@ export class LoanAccounts {
     this.#prefillNsPerToken = (layerNs * options.layout.layers) / PREFILL_TOKENS;
     this.#earned = new Float64Array(options.engineCount);
     this.#produced = new Float64Array(options.engineCount);
+    this.#shares = new Float64Array(options.engineCount);
   }
 
   /** A step has ended that ran while slices were borrowed. */
@@ -70,8 +77,10 @@ export class LoanAccounts {
     if (remote === 0 || running === 0) return;
     const alone = this.#sequencesAlone(batch.decodeSequences, running, used);
     const earned = batch.decodeSequences - this.#tokensWithout(batch, timing, running, alone);
+    this.#loanNs = timing.endNs;
     for (let lender = 0; lender < this.#earned.length; lender++) {
       const share = this.#kv.usedBlocks(lender + 1) / remote;
+      this.#shares[lender] = share;
       this.#earned[lender]! += (earned - LEAST_GAIN * batch.decodeSequences) * share;
       this.#produced[lender]! += batch.decodeSequences * share;
     }
@@ -113,12 +122,19 @@ export class LoanAccounts {
     return (stepNs * count) / (decodeNs(count) + (count / running) * Math.max(0, promptNs));
   }
 
-  /** A recall of `lender` drops this sequence: the tokens that its recomputation displaces. */
-  chargeRecompute(lender: number, row: number, stepNs: number): void {
-    const recomputeNs =
-      this.#scheduler.sequences.computedTokens[row]! * this.#prefillNsPerToken;
+  /**
+   * A sequence is computed again while there are loans, or just after: memory that is there for a
+   * while and then is not makes more of that than memory of one's own. Who lent last shares the
+   * tokens that it displaces.
+   */
+  chargeRecompute(computedTokens: number, stepNs: number, nowNs: number): void {
+    if (nowNs - this.#loanNs > AFTERMATH_NS) return;
+    const recomputeNs = computedTokens * this.#prefillNsPerToken;
     const tokensPerStep = Math.max(1, this.#scheduler.batch.decodeSequences);
-    this.#earned[lender]! -= (recomputeNs / stepNs) * tokensPerStep;
+    const displaced = (recomputeNs / stepNs) * tokensPerStep;
+    for (let lender = 0; lender < this.#earned.length; lender++) {
+      this.#earned[lender]! -= displaced * this.#shares[lender]!;
+    }
   }
 
   /** Tells the pool, at most once a second. */

@@ -29,7 +29,7 @@ export interface LadderHost {
   /** Until when the step in flight may still read the slice; in the past when nothing reads it. */
   fenceNs(row: number, nowNs: number): number;
   /** Frees all of a sequence, also out of the step in flight. */
-  preempt(row: number, lender: EngineId, nowNs: number): void;
+  preempt(row: number, nowNs: number): void;
 }
 
 /** Which rows are a lender's own slices. */
@@ -208,7 +208,7 @@ export class RecallLadder {
       if (victim < 0) return;
       const isParked = this.#scheduler.sequences.isParked[victim] === 1;
       const rung = isParked ? "drop-parked" : "drop-running";
-      this.#host.preempt(victim, lender, nowNs);
+      this.#host.preempt(victim, nowNs);
       const given = this.returnEmpty(lender, owed, nowNs);
       this.#counters.ladder[rung] += given;
       this.#sweep(nowNs);
