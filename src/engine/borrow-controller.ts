@@ -6,7 +6,7 @@
  * predictions, not how blocks get there.
  */
 
-import { engineId, NS_PER_SECOND } from "../base/index.ts";
+import { engineId } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
@@ -18,29 +18,30 @@ import {
   type LoanAmountParts,
 } from "./loan-amount.ts";
 import type { LoanSources } from "./loan-rate.ts";
+import {
+  LoanRetreat,
+  type LoanRetreatOptions,
+  type LoanRetreatParts,
+} from "./loan-retreat.ts";
 import { LoanTrust } from "./loan-trust.ts";
 import type { RecallLadder } from "./recall-ladder.ts";
 import { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
 import { StandOff } from "./stand-off.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
-export interface BorrowOptions extends LoanAmountOptions {
+export interface BorrowOptions extends LoanAmountOptions, LoanRetreatOptions {
   readonly borrowLimitSlices: number;
   readonly roleTimes?: RoleTimes;
 }
 
 /** What it decides over. */
-export interface BorrowParts extends LoanAmountParts {
+export interface BorrowParts extends LoanAmountParts, LoanRetreatParts {
   readonly reserve: ArrivalReserve;
   readonly planner: StepPlanner;
-  readonly ladder: RecallLadder;
 }
 
 /** The most slices one request asks for; the rest is asked for at the next decision. */
 const REQUEST_SLICES_MAX = 64;
-/** Of the loans, what goes back while time per token is missed, and how often that is looked at. */
-const SHED_SHARE = 1 / 8;
-const SHED_PERIOD_NS = 3 * NS_PER_SECOND;
 /** What is borrowed for prompts to come goes home when this many times as much is free at home. */
 const RESERVES_KEPT = 2;
 
@@ -56,8 +57,8 @@ export class BorrowController {
   readonly #ladder: RecallLadder;
   readonly #reserve: ArrivalReserve;
   #lastShortNs = -Infinity;
-  #shedAgainNs = 0;
   readonly #trust = new LoanTrust();
+  readonly #retreat: LoanRetreat;
   #shortSinceNs = 0;
   readonly #standOff: StandOff;
 
@@ -71,6 +72,7 @@ export class BorrowController {
     this.#amount = new LoanAmount(options, parts);
     this.#planner = parts.planner;
     this.#ladder = parts.ladder;
+    this.#retreat = new LoanRetreat(options, parts, this.#trust);
     this.#reserve = parts.reserve;
     this.#standOff = new StandOff(parts.arena.engine);
   }
@@ -122,25 +124,9 @@ export class BorrowController {
     return this.#arena.borrowedSlices > before;
   }
 
-  /** Lenders whose loans cost more than they bring get them back, and no questions for a while. */
-  leaveLosing(nowNs: number): void {
-    if (this.#arena.borrowedSlices === 0 || this.#mustBorrow()) return;
-    for (let other = 0; other < this.#options.engineCount; other++) {
-      const lender = engineId(other);
-      if (this.#kv.slices.heldRows[other + 1] === 0) continue;
-      if (!this.#pool.isLosing(lender, this.#arena.engine, nowNs)) continue;
-      this.#trust.lost(nowNs);
-      this.#ladder.leave(lender, nowNs);
-    }
-  }
-
-  /** Time per token has been missed: a part of the loans goes back, and again until it is kept. */
-  shedLate(nowNs: number): void {
-    const held = this.#arena.borrowedSlices;
-    if (held === 0 || nowNs < this.#shedAgainNs || !this.#amount.isTpotMissed) return;
-    if (this.#mustBorrow()) return;
-    this.#shedAgainNs = nowNs + SHED_PERIOD_NS;
-    this.#ladder.shed(Math.ceil(SHED_SHARE * held), nowNs);
+  /** What costs more than it brings goes back; a request that needs others' memory keeps it. */
+  retreat(nowNs: number): void {
+    if (this.#arena.borrowedSlices > 0 && !this.#mustBorrow()) this.#retreat.retreat(nowNs);
   }
 
   /** A borrower stays one; others wait until they have not lent, and been short, for a while. */

@@ -92,7 +92,7 @@ export function createParts(
   const known = { pool, arena, kv, scheduler, rates, cost, forecast, promptTime, tokenTimes };
   const borrowing = new BorrowController(
     { ...options, growthShare: options.admission.growthShare },
-    { ...known, planner, ladder, reserve },
+    { ...known, planner, ladder, reserve, residency },
   );
   const accounts = new LoanAccounts(options, kv, scheduler, cost);
   const reads = new ReadReports(options.engineCount);

@@ -261,8 +261,7 @@ export class Engine implements SchedulerEvents, LadderHost {
     borrowing.decide(nowNs);
     residency.bringBack(nowNs);
     accounts.settle(this.arena, this.#pool, nowNs);
-    borrowing.leaveLosing(nowNs);
-    borrowing.shedLate(nowNs);
+    borrowing.retreat(nowNs);
   }
 
   #rest(nowNs: number): void {

@@ -135,11 +135,6 @@ export class LoanAmount {
     return sources;
   }
 
-  /** Whether requests that ended of late have missed their time per token. */
-  get isTpotMissed(): boolean {
-    return this.#parts.tokenTimes.slowNs > this.#options.tpotTargetNs;
-  }
-
   /** Whether requests that ended of late have nearly missed their time per token. */
   #isTpotNear(): boolean {
     return this.#parts.tokenTimes.slowNs > TPOT_USED * this.#options.tpotTargetNs;

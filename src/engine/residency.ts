@@ -154,6 +154,11 @@ export class Residency {
     this.#moveAway(source, keepBlocks, () => this.places.refuge(source, false), nowNs);
   }
 
+  /** Brings home what is at a source as far as there is room, before anybody is admitted to it. */
+  comeHome(source: number, nowNs: number): void {
+    this.#moveAway(source, 0, () => (this.places.homeBlocks() > 0 ? LOCAL_SOURCE : -1), nowNs);
+  }
+
   /** Moves what it can to lenders that have been calm for a while. */
   evacuateToCalm(source: number, nowNs: number): void {
     // Asked at every step of a borrower, and mostly in vain.

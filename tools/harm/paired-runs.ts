@@ -2,8 +2,9 @@
  * One server under `static`, under `static` with less bandwidth and under `ema`.
  *
  * Called by the sweep, by the shrinker and by tests. All runs share requests, seed and admission
- * setting: what an engine's users see differently then comes from lending alone. It hands out
- * columns by request and judges nothing.
+ * setting, and no run is given what `static` cannot serve (same-work.ts): what an engine's users
+ * see differently then comes from lending alone. It hands out columns by request and judges
+ * nothing.
  */
 
 import { assert } from "../../src/base/index.ts";
@@ -15,6 +16,7 @@ import {
   type EngineRecord,
   type RunRecord,
 } from "../../src/sim/index.ts";
+import { refusedBy, withoutRequests } from "./same-work.ts";
 
 /** One run's requests of one engine, in the order of their arrival. */
 export interface RequestColumns {
@@ -43,23 +45,25 @@ export interface PairedRuns {
   readonly engines: readonly EnginePair[];
   readonly ema: RunRecord;
   readonly static: RunRecord;
+  /** Requests that `static` cannot serve, and that no run was given. */
+  readonly leftOut: number;
 }
 
 /** What a test changes about the system that is judged: a bug planted in its settings. */
 export type PoolChange = (pool: PoolSettings) => PoolSettings;
 
 export function runPairs(
-  scenario: Scenario,
+  drawn: Scenario,
   admissionName: string,
   plant: PoolChange = (pool) => pool,
 ): PairedRuns {
   const admission = admissionNamed(admissionName);
-  const share = scenario.pool.lenderShare ?? 0;
+  const share = drawn.pool.lenderShare ?? 0;
   const run = (base: "static" | "ema", on: Scenario, pool: PoolSettings): RunRecord => {
     const system: SystemSettings = { name: base, base, pool };
-    return simulate(on, system, scenario.seed, admission);
+    return simulate(on, system, drawn.seed, admission);
   };
-  const plain = run("static", scenario, scenario.pool);
+  const { scenario, plain, leftOut } = sameWork(drawn, (on) => run("static", on, on.pool));
   const slower = withBandwidth(scenario, 1 - share);
   const slowed = share > 0 ? run("static", slower, scenario.pool) : plain;
   const ema = run("ema", scenario, plant(scenario.pool));
@@ -76,7 +80,19 @@ export function runPairs(
       slowed: columns(slowed),
     };
   });
-  return { engines, ema, static: plain };
+  return { engines, ema, static: plain, leftOut };
+}
+
+function sameWork(
+  drawn: Scenario,
+  run: (on: Scenario) => RunRecord,
+): { scenario: Scenario; plain: RunRecord; leftOut: number } {
+  const plain = run(drawn);
+  const refused = refusedBy(plain);
+  const leftOut = refused.reduce((sum, rows) => sum + rows.size, 0);
+  if (leftOut === 0) return { scenario: drawn, plain, leftOut };
+  const scenario = withoutRequests(drawn, refused);
+  return { scenario, plain: run(scenario), leftOut };
 }
 
 export function admissionNamed(name: string): AdmissionSetting {

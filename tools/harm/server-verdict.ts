@@ -28,6 +28,8 @@ export interface ServerVerdict {
   readonly isBound: boolean;
   readonly wiring: string;
   readonly recalls: { readonly refill: number; readonly demand: number };
+  /** Requests that no run was given, as `static` cannot serve them. */
+  readonly leftOut: number;
   /** What did not add up, or how the run failed. */
   readonly errors: readonly string[];
 }
@@ -53,7 +55,7 @@ export function verdictOf(seed: number, plant?: PoolChange): ServerVerdict {
 export function failedVerdict(seed: number, error: string): ServerVerdict {
   const recalls = { refill: 0, demand: 0 };
   const wiring = wiringOf(seed);
-  return { seed, wiring, engines: [], isBound: false, recalls, errors: [error] };
+  return { seed, wiring, engines: [], isBound: false, recalls, leftOut: 0, errors: [error] };
 }
 
 function wiringOf(seed: number): string {
@@ -79,7 +81,7 @@ export function judgeScenario(
     judgements: isBound ? judge(pair, tpotSloNs, finishedMin) : [],
   }));
   const errors = [...accountingErrors(runs.static), ...accountingErrors(runs.ema)];
-  return { engines, isBound, recalls: recallsOf(runs), errors };
+  return { engines, isBound, recalls: recallsOf(runs), leftOut: runs.leftOut, errors };
 }
 
 /** Requests that show harm on a server made smaller: enough for an interval. */

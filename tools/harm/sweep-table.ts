@@ -64,6 +64,10 @@ export function coverageOf(verdicts: readonly ServerVerdict[]): Record<string, n
     "servers with recalls": verdicts.filter(isRecalled).length,
     "refill recalls": verdicts.reduce((sum, { recalls }) => sum + recalls.refill, 0),
     "demand recalls": verdicts.reduce((sum, { recalls }) => sum + recalls.demand, 0),
+    "requests that only loans can serve, left out": verdicts.reduce(
+      (sum, { leftOut }) => sum + leftOut,
+      0,
+    ),
     ...Object.fromEntries(wirings),
   };
 }
