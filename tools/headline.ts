@@ -1,22 +1,25 @@
 /**
  * Prints how near a saturated borrower comes to the closed form and to twice the memory.
  *
- * Run by hand (`npx tsx tools/headline.ts [scenario...] [--seeds N] [--setting NAME] [--set k=v]`);
- * docs/EXPERIMENTS.md quotes it. Every `ema` system of a scenario is a row; `ema limits` answers
- * for its pool and the scenario's first seed. Settings are chosen as in `ema compare`: each system
- * runs with the one that makes the most tokens.
+ * Run by hand (`npx tsx tools/headline.ts [scenario...] [--seeds N] [--setting NAME] [--set k=v]
+ * [--breakdown]`); docs/EXPERIMENTS.md quotes it. Every `ema` system of a scenario is a row;
+ * `ema limits` answers for its pool and the requests of each seed that runs. Settings are chosen
+ * as in `ema compare`: each system runs with the one that makes the most tokens. The breakdown says
+ * for the first seed where each per cent of the limit is.
  */
 
 import { parseArgs } from "node:util";
 import { inputsOfScenario } from "../src/cli/limits-scenario.ts";
-import { practicalLimit, type Limit } from "../src/limits/index.ts";
-import { readScenario, type SystemSettings } from "../src/scenario/index.ts";
 import {
-  ADMISSION_SETTINGS,
-  simulate,
-  type AdmissionSetting,
-  type RunRecord,
-} from "../src/sim/index.ts";
+  practicalLimit,
+  type Limit,
+  type LocalPoint,
+  type PracticalInputs,
+} from "../src/limits/index.ts";
+import { readScenario, type Scenario, type SystemSettings } from "../src/scenario/index.ts";
+import { ADMISSION_SETTINGS, simulate, type AdmissionSetting } from "../src/sim/index.ts";
+import { breakdown, breakdownText } from "./headline-breakdown.ts";
+import { stepLedger } from "./step-ledger.ts";
 
 const SCENARIOS = [
   "paper-a100-40",
@@ -41,6 +44,15 @@ interface Means {
   readonly borrowedGB: number;
 }
 
+/** What is asked about one scenario. */
+interface Question {
+  readonly path: string;
+  readonly scenario: Scenario;
+  readonly seeds: readonly number[];
+  readonly settings: readonly AdmissionSetting[];
+  readonly set: readonly string[];
+}
+
 function main(args: string[]): void {
   const { values, positionals } = parseArgs({
     args,
@@ -48,72 +60,96 @@ function main(args: string[]): void {
       seeds: { type: "string", default: "3" },
       setting: { type: "string" },
       set: { type: "string", multiple: true, default: [] },
+      breakdown: { type: "boolean", default: false },
     },
     allowPositionals: true,
   });
-  const { setting, seeds, set } = values;
+  const { setting, set } = values;
   const settings = ADMISSION_SETTINGS.filter(({ name }) => (setting ?? name) === name);
   for (const name of positionals.length > 0 ? positionals : SCENARIOS) {
-    report(name, Number(seeds), settings, set);
+    const path = `scenarios/${name}.yaml`;
+    const scenario = readScenario(path, { set, traces: [] });
+    const count = Number(values.seeds);
+    const seeds = Array.from({ length: count }, (_, index) => scenario.seed + index);
+    console.log(`\n${name}, ${count} seeds`);
+    report({ path, scenario, seeds, settings, set }, values.breakdown);
   }
 }
 
-function report(
-  name: string,
-  seeds: number,
-  settings: readonly AdmissionSetting[],
-  set: readonly string[],
-): void {
-  const path = `scenarios/${name}.yaml`;
-  const scenario = readScenario(path, { set, traces: [] });
-  const run = (system: SystemSettings): Means => {
-    const runs = settings.map((setting) => meansOf(scenario, system, seeds, setting));
-    return runs.reduce((best, other) =>
-      other.tokensPerSecond > best.tokensPerSecond ? other : best,
-    );
-  };
-  console.log(`\n${name}, ${seeds} seeds`);
-  const fixed = run(scenario.systems.find(({ base }) => base === "static")!);
-  const double = run(scenario.systems.find(({ base }) => base === "double")!);
-  console.log(`  static  ${tokens(fixed)}\n  double  ${tokens(double)}`);
-  for (const system of scenario.systems) {
-    if (system.base !== "ema" || system.pool.lenderShare === null) continue;
-    const borrower = scenario.engines[BORROWER]!.name;
-    const question = inputsOfScenario(path, { set, traces: [] }, borrower, {
-      mode: null,
-      cap: system.pool.borrowLimit,
-      peers: null,
-    });
-    const limit = practicalLimit(question.practical);
-    console.log(`  ${system.name}  ${line(run(system), fixed, double, limit)}`);
+function report(question: Question, hasBreakdown: boolean): void {
+  const { systems } = question.scenario;
+  const fixed = bestMeans(question, systems.find(({ base }) => base === "static")!);
+  const double = bestMeans(question, systems.find(({ base }) => base === "double")!);
+  for (const system of systems) {
+    if (system.base === "ema" && system.pool.lenderShare === null) continue;
+    const { seeds } = question;
+    const limits = seeds.map((seed) => practicalLimit(limitInputs(question, system, seed)));
+    if (system.base === "ema") {
+      const means = bestMeans(question, system);
+      console.log(`  ${system.name}  ${line(means, fixed, double, limits)}`);
+      if (hasBreakdown) explain(question, system, means.admission, limits[0]!);
+      continue;
+    }
+    const isDouble = system.base === "double";
+    const means = isDouble ? double : fixed;
+    const own = limits.map((limit) => (isDouble ? limit.double : limit.static));
+    const limit = meanOf(own, ({ tokensPerSecond }) => tokensPerSecond);
+    const share = (means.tokensPerSecond / limit).toFixed(3);
+    console.log(`  ${system.name}  ${tokens(means)}, ${share} of its limit (${limit.toFixed(0)})`);
+    if (hasBreakdown) explain(question, system, means.admission, own[0]!);
   }
+}
+
+/** Where the first seed's distance from the limit is. */
+function explain(
+  question: Question,
+  system: SystemSettings,
+  admission: string,
+  limit: Limit | LocalPoint,
+): void {
+  const { scenario, seeds } = question;
+  const setting = ADMISSION_SETTINGS.find(({ name }) => name === admission)!;
+  const run = stepLedger(scenario, system, seeds[0]!, setting, BORROWER);
+  const parts = breakdown(limitInputs(question, system, seeds[0]!), limit, run);
+  console.log(breakdownText(parts, run).join("\n"));
+}
+
+/** What `ema limits` is asked for the borrower with the requests of a seed. */
+function limitInputs(question: Question, system: SystemSettings, seed: number): PracticalInputs {
+  const { path, scenario } = question;
+  const source = { set: [...question.set, `seed=${seed}`], traces: [] };
+  const cap = system.pool.borrowLimit;
+  const { name } = scenario.engines[BORROWER]!;
+  return inputsOfScenario(path, source, name, { mode: null, cap, peers: null }).practical;
+}
+
+/** With the setting that makes the most tokens. */
+function bestMeans(question: Question, system: SystemSettings): Means {
+  const runs = question.settings.map((setting) => meansOf(question, system, setting));
+  return runs.reduce((best, one) => (one.tokensPerSecond > best.tokensPerSecond ? one : best));
 }
 
 function meansOf(
-  scenario: ReturnType<typeof readScenario>,
+  { scenario, seeds }: Question,
   system: SystemSettings,
-  seeds: number,
   setting: AdmissionSetting,
 ): Means {
-  const records: RunRecord[] = [];
-  for (let seed = scenario.seed; seed < scenario.seed + seeds; seed++) {
-    records.push(simulate(scenario, system, seed, setting));
-  }
-  const engines = records.map((record) => record.engines[BORROWER]!);
+  const engines = seeds.map((seed) => simulate(scenario, system, seed, setting).engines[BORROWER]!);
   const rates = engines.map(({ outputTokensInWindow, window }) =>
     (outputTokensInWindow * 1e9) / (window.endNs - window.startNs),
   );
   const total = (of: (engine: (typeof engines)[0]) => number): number =>
     engines.reduce((sum, engine) => sum + of(engine), 0);
-  const mean = rates.reduce((sum, rate) => sum + rate, 0) / seeds;
+  const mean = meanOf(rates, (rate) => rate);
   const squares = rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0);
+  const count = seeds.length;
   return {
     admission: setting.name,
     tokensPerSecond: mean,
-    halfWidth: seeds > 1 ? 1.96 * Math.sqrt(squares / (seeds - 1) / seeds) : 0,
+    halfWidth: count > 1 ? 1.96 * Math.sqrt(squares / (count - 1) / count) : 0,
     hiddenShare: 1 - total(({ stallNs }) => stallNs) / total(({ remoteReadNs }) => remoteReadNs),
     remoteSlowdown: total(({ stepNs }) => stepNs) / total(({ stepLocalNs }) => stepLocalNs) - 1,
-    borrowedGB: total(({ borrowed }) => borrowed.meanBytes) / seeds / 1e9,
+    borrowedGB: total(({ borrowed }) => borrowed.meanBytes) / count / 1e9,
   };
 }
 
@@ -121,20 +157,28 @@ function tokens({ tokensPerSecond, halfWidth, admission }: Means): string {
   return `${tokensPerSecond.toFixed(0)} +- ${halfWidth.toFixed(0)} tokens/s (${admission})`;
 }
 
-function line(borrower: Means, fixed: Means, double: Means, limit: Limit): string {
+function line(borrower: Means, fixed: Means, double: Means, limits: readonly Limit[]): string {
   const { tokensPerSecond, hiddenShare, remoteSlowdown, borrowedGB } = borrower;
   const over = (other: number): string => (tokensPerSecond / other).toFixed(3);
+  const limit = meanOf(limits, (one) => one.tokensPerSecond);
+  const ratio = limit / meanOf(limits, (one) => one.static.tokensPerSecond);
+  const slower = meanOf(limits, (one) => one.remoteSlowdown ?? 0);
+  const remoteGB = meanOf(limits, (one) => one.remoteBytes) / 1e9;
   return [
     tokens(borrower),
     `${over(fixed.tokensPerSecond)}x static`,
     `${over(double.tokensPerSecond)} of double`,
-    // What a limit gives over static counts, not its own estimate of static.
-    `${(Number(over(fixed.tokensPerSecond)) / limit.ratioToStatic).toFixed(3)} of limits' ratio`,
-    `${over(limit.tokensPerSecond)} of limits' tokens (${limit.tokensPerSecond.toFixed(0)})`,
-    `hidden ${hiddenShare.toFixed(3)}`,
-    `slower ${remoteSlowdown.toFixed(3)} (limits ${(limit.remoteSlowdown ?? 0).toFixed(3)})`,
-    `borrowed ${borrowedGB.toFixed(2)} GB (limits ${(limit.remoteBytes / 1e9).toFixed(2)})`,
+    `${over(limit)} of limits' tokens (${limit.toFixed(0)})`,
+    // The limit's own static is further above a simulated one than the limit is above `ema`.
+    `${(Number(over(fixed.tokensPerSecond)) / ratio).toFixed(3)} of limits' ratio`,
+    `hidden ${hiddenShare.toFixed(4)}`,
+    `slower ${remoteSlowdown.toFixed(3)} (limits ${slower.toFixed(3)})`,
+    `borrowed ${borrowedGB.toFixed(2)} GB (limits ${remoteGB.toFixed(2)})`,
   ].join(", ");
+}
+
+function meanOf<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((sum, value) => sum + of(value), 0) / values.length;
 }
 
 main(process.argv.slice(2));

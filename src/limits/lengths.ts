@@ -1,5 +1,5 @@
 /**
- * From the requests of a workload to the one context length the closed form wants.
+ * From the requests of a workload to what the closed form wants: one context, and typical prompts.
  *
  * Called by the command line with the columns of a scenario's requests. It does not know where they
  * come from.
@@ -9,15 +9,24 @@
  *   E[output x (prompt + output / 2)] / E[output],
  * which for log-normal lengths is far above the mean prompt plus half the mean output, because long
  * outputs are resident longest.
+ *
+ * What prompts cost is no function of their mean: beside decodes a short one is free and a long one
+ * is not. So the prompts are put in order and cut into groups of equally many, each of which stands
+ * for itself by its mean.
  */
 
 import { assert } from "../base/index.ts";
+
+/** Groups of prompts: more of them change no limit by a thousandth. */
+const PROMPT_GROUPS = 32;
 
 export interface Lengths {
   readonly meanPromptTokens: number;
   readonly meanOutputTokens: number;
   /** Time average over the residents. */
   readonly contextTokens: number;
+  /** Mean of each group of equally many prompts, shortest first. */
+  readonly promptGroups: readonly number[];
 }
 
 /** @param promptTokens and outputTokens are parallel columns of at least one row, each >= 1. */
@@ -42,5 +51,20 @@ export function lengthsOf(
     meanPromptTokens: promptSum / count,
     meanOutputTokens: outputSum / count,
     contextTokens: weightedSum / outputSum,
+    promptGroups: groupMeans(promptTokens, Math.min(count, PROMPT_GROUPS)),
   };
+}
+
+/** Groups share the rows at their borders, so that each has exactly its part of them. */
+function groupMeans(tokens: ArrayLike<number>, groups: number): number[] {
+  const sorted = Float64Array.from(tokens).sort();
+  const rows = sorted.length / groups;
+  return Array.from({ length: groups }, (_, group) => {
+    const [from, to] = [group * rows, (group + 1) * rows];
+    let sum = 0;
+    for (let row = Math.floor(from); row < Math.min(to, sorted.length); row++) {
+      sum += sorted[row]! * (Math.min(row + 1, to) - Math.max(row, from));
+    }
+    return sum / rows;
+  });
 }

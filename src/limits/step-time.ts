@@ -15,9 +15,12 @@
  * allows. Paced bytes are staged first, since staging has the whole step for them and direct reads
  * have only the attention.
  *
- * Prefill is amortised. Per decode step n/out requests start; a share of min(1, n/out x chunks) of
- * the steps carries their prompts and lasts max(2 p (n + chunk) / F, W / B) instead of lin:
- *   mean step = T + share x (max(2 p (n + n/out x prompt / share) / F, W/B) - lin).
+ * Prefill is amortised. Per decode step n/out requests start, and their prompts cost what they add
+ * to the steps they share with decodes, one prompt at a time, in chunks c of what a step holds:
+ *   mean step = T + n/out x mean over prompts of sum of chunks' (lin(n + c) - lin(n) + attention)
+ * where lin(n) = max(2 p n / F, W / B). Short prompts are nearly free, long ones are not, so the
+ * mean is over prompts, not of a mean prompt. Where there is more than one chunk a step they share
+ * it, and cost no less than in steps that are all alike: lin(n + n/out x prompt) - lin(n).
  * Attention of prompts over themselves is counted where operators are measured; the room that
  * prompts give the link is left out.
  */
@@ -158,16 +161,26 @@ function attentionSeconds(borrower: Borrower, sequences: number, bytes: number):
 
 /** What prompts add to the mean step (see the header). */
 function promptSeconds(borrower: Borrower, sequences: number, prefill: PrefillLoad): number {
-  const { meanPromptTokens, meanOutputTokens } = prefill.lengths;
-  const startsPerStep = sequences / meanOutputTokens;
-  const chunks = Math.ceil(meanPromptTokens / prefill.batchTokensMax);
-  const share = Math.min(1, startsPerStep * chunks);
-  if (share === 0) return 0;
-  const chunkTokens = (startsPerStep * meanPromptTokens) / share;
-  const withChunk = linearSeconds(borrower, sequences + chunkTokens);
-  const attention = borrower.operators?.promptAttentionSeconds(meanPromptTokens, 0) ?? 0;
-  const products = share * (withChunk - linearSeconds(borrower, sequences));
-  return products + startsPerStep * attention;
+  const { meanPromptTokens, meanOutputTokens, promptGroups } = prefill.lengths;
+  const starts = sequences / meanOutputTokens;
+  if (starts === 0) return 0;
+  const decodes = linearSeconds(borrower, sequences);
+  let alone = 0;
+  let attention = 0;
+  let chunks = 0;
+  for (const prompt of promptGroups) {
+    for (let past = 0; past < prompt; past += prefill.batchTokensMax) {
+      const chunk = Math.min(prefill.batchTokensMax, prompt - past);
+      chunks++;
+      alone += linearSeconds(borrower, sequences + chunk) - decodes;
+      attention += borrower.operators?.promptAttentionSeconds(chunk, past) ?? 0;
+    }
+  }
+  const share = starts / promptGroups.length;
+  const apart = share * (alone + attention);
+  if (share * chunks <= 1) return apart;
+  const together = linearSeconds(borrower, sequences + starts * meanPromptTokens) - decodes;
+  return Math.max(apart, together + share * attention);
 }
 
 /** 0 when there are no bytes, so that no bytes at no speed cost nothing. */

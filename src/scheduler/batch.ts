@@ -37,6 +37,11 @@ export class Batch {
     this.#isCounted = new Uint8Array(capacity);
   }
 
+  /** Query tokens that are not decodes'. */
+  get promptTokens(): number {
+    return this.queryTokens - this.decodeSequences;
+  }
+
   clear(): void {
     this.count = 0;
     this.queryTokens = 0;

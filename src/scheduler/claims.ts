@@ -110,6 +110,11 @@ export class Claims {
     return needBlocks + this.claimedBlocks + later <= free;
   }
 
+  /** Share of memory that is used and promised once a request of `needBlocks` has started. */
+  fullShare(needBlocks: number, memory: MemoryPort): number {
+    return (this.usedBlocks + this.claimedBlocks + needBlocks) / memory.capacityBlocks();
+  }
+
   /** Sums are of some sequences, so they are of none where there is none. */
   check(): void {
     const sums = [this.usedBlocks, this.claimedBlocks, this.growthBlocks];

@@ -12,7 +12,7 @@
 
 import { assert } from "../base/index.ts";
 import type { KvCache } from "../kvcache/index.ts";
-import { neededTokens, type AdmissionSetting } from "./admission.ts";
+import { neededTokens, waitsATurn, type AdmissionSetting } from "./admission.ts";
 import type { Batch } from "./batch.ts";
 import { Claims } from "./claims.ts";
 import type { LinkPort, MemoryPort, SchedulerEvents } from "./memory-port.ts";
@@ -120,8 +120,7 @@ export class Scheduler {
     const isPresent = this.#options.admission.present !== undefined;
     budget = this.#fill.addPrompts(budget, nowNs, isPresent);
     this.claims.survey();
-    const isAdmitting = !isPresent || !this.isMemoryShort;
-    if (this.waiting.size > 0 && budget > 0 && isAdmitting) {
+    if (this.waiting.size > 0 && budget > 0 && !(isPresent && this.isMemoryShort)) {
       // Rotation makes no room for more of the same; what own memory holds uses no link.
       this.#admit(budget, nowNs, this.rotation.isLinkFull);
       if (this.rotation.isLinkFull && this.waiting.size > 0) this.#fill.isMemoryShort = true;
@@ -136,14 +135,13 @@ export class Scheduler {
     const { sequences } = this;
     const request = sequences.request[row]!;
     const [prompt, generated] = [sequences.promptTokens[row]!, sequences.generatedTokens[row]!];
+    const [computed, max] = [sequences.computedTokens[row]!, sequences.outputTokensMax[row]!];
     this.steps.preempt(row);
     if (this.#options.remembersFreed === true) {
       const known = Math.min(prompt + generated, sequences.scheduledTokens(row));
       this.#kv.remember(row, request, known);
     }
-    const computed = sequences.computedTokens[row]!;
-    const outputMax = sequences.outputTokensMax[row]!;
-    this.waiting.pushFront(request, prompt, generated, outputMax, nowNs);
+    this.waiting.pushFront(request, prompt, generated, max, nowNs);
     this.#headSinceNs = nowNs;
     this.#dismiss(row);
     this.#events.preempted(request, row, computed);
@@ -203,8 +201,7 @@ export class Scheduler {
     this.claims.check();
     for (let position = 0; position < this.waiting.size; position++) {
       const request = this.waiting.requestAt(position);
-      const isRunning = this.sequences.rowOf(request) >= 0;
-      assert(!isRunning, () => `scheduler: request ${request} runs and waits`);
+      assert(this.sequences.rowOf(request) < 0, () => `scheduler: ${request} runs and waits`);
     }
   }
 
@@ -214,7 +211,7 @@ export class Scheduler {
   }
 
   #admit(budget: number, nowNs: number, isLocalOnly: boolean): void {
-    const { waiting, sequences, claims } = this;
+    const { waiting, sequences, claims, steps } = this;
     const { admission } = this.#options;
     let position = 0;
     while (position < waiting.size && budget > 0 && !sequences.isFull) {
@@ -230,6 +227,10 @@ export class Scheduler {
         position++;
         continue;
       }
+      const fullShare = claims.fullShare(need, this.#memory);
+      const stepPromptTokens = steps.upcoming.promptTokens;
+      const waitedNs = nowNs - waiting.sinceNsAt(position);
+      if (waitsATurn(admission, { tokens, waitedNs, stepPromptTokens, fullShare })) break;
       const reserve = this.#memory.chunkReserveBlocks;
       const chunkBlocks = claims.blocksFor(Math.min(tokens, budget)) + reserve;
       const answer = this.#memory.obtainLocal(chunkBlocks, nowNs);
@@ -284,8 +285,7 @@ export class Scheduler {
     for (let index = sequences.count - 1; index >= 0; index--) {
       const row = sequences.order[index]!;
       if (sequences.isParked[row] === 0 || this.rotation.isAtHost(row)) continue;
-      const parkedNs = nowNs - sequences.parkedSinceNs[row]!;
-      if (parkedNs <= this.#options.parkedMaxNs) continue;
+      if (nowNs - sequences.parkedSinceNs[row]! <= this.#options.parkedMaxNs) continue;
       if (!this.rotation.giveTurn(row, this.skipsMax(stepNs))) this.preempt(row, nowNs);
     }
   }

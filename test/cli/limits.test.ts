@@ -116,7 +116,9 @@ describe("a scenario", () => {
     expect(answer.workload?.lenderRunShare).toBeLessThan(0.2);
     expect(answer.practical.ratioToStatic).toBeGreaterThan(1.4);
     const { practical, practicalLendersIdle, practicalLendersRunning } = answer;
-    expect(practical.ratioToStatic).toBeLessThanOrEqual(practicalLendersIdle.ratioToStatic);
+    // A mean over states that are alike may be off in its last digit.
+    const idle = practicalLendersIdle.ratioToStatic * (1 + 1e-12);
+    expect(practical.ratioToStatic).toBeLessThanOrEqual(idle);
     expect(practical.ratioToStatic).toBeGreaterThan(practicalLendersRunning.ratioToStatic);
   });
 

@@ -93,6 +93,7 @@ it("no pair of borrowed and staged slices beats the one found", () => {
             meanPromptTokens: raw.prompt,
             meanOutputTokens: raw.output,
             contextTokens: raw.context,
+            promptGroups: [raw.prompt],
           },
           batchTokensMax: 2048,
         },

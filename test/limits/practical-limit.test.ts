@@ -193,13 +193,14 @@ describe("paths", () => {
 });
 
 describe("prompts", () => {
-  const lengths = (prompt: number, output: number): PracticalInputs => ({
+  const lengths = (prompt: number, output: number, groups = [prompt]): PracticalInputs => ({
     ...DEFAULTS,
     prefill: {
       lengths: {
         meanPromptTokens: prompt,
         meanOutputTokens: output,
         contextTokens: OPT.contextTokens,
+        promptGroups: groups,
       },
       batchTokensMax: 2048,
     },
@@ -213,6 +214,38 @@ describe("prompts", () => {
     const decode = weights + 0.003 + (n * 512 * OPT.kvBytesPerToken) / 1244e9;
     const extra = (flops * (n + 1155)) / 265e12 - weights;
     expect(fixed.stepSeconds).toBeCloseTo(decode + (n / 211) * extra, 9);
+  });
+
+  /** Of static at these lengths; what a step adds to `decode` for each request that starts. */
+  const addedSeconds = (inputs: PracticalInputs): { n: number; seconds: number } => {
+    const { static: fixed } = practicalLimit(inputs);
+    const n = fixed.sequences;
+    const kv = n * 512 * OPT.kvBytesPerToken;
+    const decode = (OPT.weightBytes + kv) / 1244e9 + 0.003;
+    const starts = n / inputs.prefill!.lengths.meanOutputTokens;
+    return { n, seconds: (fixed.stepSeconds - decode) / starts };
+  };
+  /** lin(n + tokens) - lin(n) */
+  const productsSeconds = (n: number, tokens: number): number =>
+    Math.max(0, (2 * OPT.paramCount * (n + tokens)) / 265e12 - OPT.weightBytes / 1244e9);
+
+  it("cost what each of them takes, not what their mean would", () => {
+    // Of two, one is free beside the decodes; their mean costs less than half of the long one.
+    const { n, seconds } = addedSeconds(lengths(1000, 338, [100, 1900]));
+    expect(seconds).toBeCloseTo(productsSeconds(n, 1900) / 2, 9);
+    expect(seconds).toBeGreaterThan(1.05 * productsSeconds(n, 1000));
+  });
+
+  it("are cut into chunks of what a step holds, each with a weights' read to hide in", () => {
+    const { n, seconds } = addedSeconds(lengths(5000, 338));
+    const chunks = 2 * productsSeconds(n, 2048) + productsSeconds(n, 5000 - 2 * 2048);
+    expect(seconds).toBeCloseTo(chunks, 9);
+  });
+
+  it("share steps where more than one starts in each", () => {
+    const { n, seconds } = addedSeconds(lengths(1155, 2));
+    const starts = n / 2;
+    expect(seconds).toBeCloseTo(productsSeconds(n, starts * 1155) / starts, 9);
   });
 
   it("cost nothing while they fit beside the decode tokens", () => {

@@ -53,6 +53,31 @@ describe("the mean context", () => {
   });
 });
 
+describe("groups of prompts", () => {
+  it("hold equally many each, shortest first, and stand for them by their means", () => {
+    // 64 prompts in 32 groups: two in each.
+    const prompts = Array.from({ length: 64 }, (_, row) => 10 * (64 - row));
+    const { promptGroups } = lengthsOf(prompts, prompts);
+    expect(promptGroups.length).toBe(32);
+    expect(promptGroups[0]).toBeCloseTo(15, 9);
+    expect(promptGroups[31]).toBeCloseTo(635, 9);
+  });
+
+  it("share the prompts at their borders, and keep the mean", () => {
+    // 48 prompts: a group and a half for each three.
+    const prompts = Array.from({ length: 48 }, (_, row) => 30 * (row + 1));
+    const { promptGroups, meanPromptTokens } = lengthsOf(prompts, prompts);
+    expect(promptGroups[0]).toBeCloseTo((30 + 0.5 * 60) / 1.5, 9);
+    expect(promptGroups[1]).toBeCloseTo((0.5 * 60 + 90) / 1.5, 9);
+    const mean = promptGroups.reduce((sum, tokens) => sum + tokens, 0) / promptGroups.length;
+    expect(mean).toBeCloseTo(meanPromptTokens, 9);
+  });
+
+  it("are the prompts themselves where there are few", () => {
+    expect(lengthsOf([7, 3], [1, 1]).promptGroups).toEqual([3, 7]);
+  });
+});
+
 describe("the share of time a lender runs", () => {
   it("is nothing without requests", () => {
     expect(lenderLoad(ENGINE, columns([]), 256, window(0, 100))).toEqual({

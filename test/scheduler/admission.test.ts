@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { waitsATurn } from "../../src/scheduler/admission.ts";
 import { ADMISSION_SETTINGS, admits, type AdmissionState } from "../../src/scheduler/index.ts";
 
 const blocks = fc.nat(5000);
@@ -67,5 +68,29 @@ describe("admits", () => {
       expect(growthShare).toBeGreaterThanOrEqual(0);
       expect(growthShare).toBeLessThanOrEqual(1);
     }
+  });
+});
+
+describe("a turn", () => {
+  const growth10 = ADMISSION_SETTINGS[0]!;
+  const turn = { tokens: 100, waitedNs: 2e9, stepPromptTokens: 200, fullShare: 0.95 };
+
+  it("is waited for by who queues for memory, when two prompts are no longer free", () => {
+    expect(waitsATurn(growth10, turn)).toBe(true);
+    expect(waitsATurn(growth10, { ...turn, stepPromptTokens: 156 })).toBe(false);
+    expect(waitsATurn(growth10, { ...turn, stepPromptTokens: 157 })).toBe(true);
+  });
+
+  it("comes at once to the only prompt of a step, however long it is", () => {
+    expect(waitsATurn(growth10, { ...turn, tokens: 8000, stepPromptTokens: 0 })).toBe(false);
+  });
+
+  it("comes at once to who came just now, and while memory stands empty", () => {
+    expect(waitsATurn(growth10, { ...turn, waitedNs: 0.9e9 })).toBe(false);
+    expect(waitsATurn(growth10, { ...turn, fullShare: 0.8 })).toBe(false);
+  });
+
+  it("is no rule of vLLM's", () => {
+    expect(waitsATurn({ name: "vllm", growthShare: 0, present: "prompt" }, turn)).toBe(false);
   });
 });

@@ -256,3 +256,33 @@ describe("parked", () => {
     }
   });
 });
+
+describe("prompts that queue for memory", () => {
+  /** Two of 130 tokens wait until one of 220 ends. @returns prompts of the next steps. */
+  const promptsOfSteps = (waitedNs: number): number[] => {
+    const bench = new Bench(50, {
+      ...NOTHING_KEPT,
+      maxBatchTokens: 2048,
+      contextTokensMax: 2000,
+      headTimeoutNs: 1e12,
+    });
+    bench.submit(500, 300);
+    const leaving = bench.submit(220, 3);
+    bench.submit(130, 9);
+    bench.submit(130, 9);
+    while (bench.requests.get(leaving)!.state !== "finished") bench.step();
+    bench.nowNs += waitedNs;
+    return [0, 1].map(() => {
+      bench.step();
+      return bench.scheduler.batch.prefillSequences;
+    });
+  };
+
+  it("start a step apart, for together they would cost more", () => {
+    expect(promptsOfSteps(2e9)).toEqual([1, 1]);
+  });
+
+  it("start together where they came just now: their users count the steps", () => {
+    expect(promptsOfSteps(0)).toEqual([2, 0]);
+  });
+});
