@@ -1,0 +1,115 @@
+// What loans earn: the tokens of a step beyond those that own memory alone would have made.
+
+import { describe, expect, it } from "vitest";
+import type { EngineOptions } from "../../src/engine/engine-options.ts";
+import { LoanAccounts } from "../../src/engine/loan-accounts.ts";
+import type { StepTiming } from "../../src/engine/ports.ts";
+import { StepCost } from "../../src/engine/step-cost.ts";
+import type { CostModel } from "../../src/hardware/index.ts";
+import type { Arena, KvCache } from "../../src/kvcache/index.ts";
+import type { Pool, PoolCommand } from "../../src/pool/index.ts";
+import type { Batch, Scheduler } from "../../src/scheduler/index.ts";
+
+const LAYERS = 2;
+/** A step costs 1 ms whatever is in it: twice the sequences make twice the tokens. */
+const FLAT: CostModel = {
+  hbmBytesPerSecond: 1e12,
+  hostNs: 0,
+  linearLayerNs: () => 0.5e6,
+  headNs: () => 0,
+  decodeAttentionLayerNs: () => 0,
+  prefillAttentionLayerNs: () => 0,
+  sources: [],
+};
+const STEP_NS = 1e6;
+/** 100 own slices of one block; lenders 1 and 2. */
+const OWN = 100;
+
+interface State {
+  readonly local: number;
+  readonly atLenders: readonly [number, number];
+  readonly sequences: number;
+  /** Of them, left out of the step, with so many blocks each. */
+  readonly skipped?: number;
+  readonly skippedBlocks?: number;
+}
+
+function settled(state: State, stepNs = STEP_NS, recomputed?: [tokens: number, laterNs: number]) {
+  const { local, atLenders, sequences, skipped = 0, skippedBlocks = 0 } = state;
+  const used = [local, 0, ...atLenders, 0];
+  const served = sequences - skipped;
+  const blocks = local + atLenders[0] + atLenders[1];
+  const kv = {
+    sourceCount: 5,
+    usedBlocks: (source: number) => used[source]!,
+    layout: { blocksPerSlice: 1 },
+    isActive: (row: number) => row >= skipped,
+    blockCount: (row: number) =>
+      row < skipped ? skippedBlocks : (blocks - skipped * skippedBlocks) / served,
+  } as unknown as KvCache;
+  const batch = { decodeSequences: served, decodeContextTokens: served * 100 } as Batch;
+  const scheduler = {
+    rotation: { skippedCount: skipped, parkedCount: 0 },
+    sequences: { count: sequences, order: Int32Array.from({ length: sequences }, (_, i) => i) },
+    batch,
+  } as unknown as Scheduler;
+  const options = { engineCount: 3, ownSlices: OWN, cost: FLAT, layout: { layers: LAYERS } };
+  const accounts = new LoanAccounts(
+    options as unknown as EngineOptions,
+    kv,
+    scheduler,
+    new StepCost(FLAT, LAYERS),
+  );
+  const timing = { startNs: 0, endNs: stepNs, localNs: STEP_NS } as StepTiming;
+  accounts.earn(batch, timing);
+  const told: Record<number, { earned: number; produced: number }> = {};
+  const pool = {
+    apply: (command: PoolCommand) => {
+      if (command.type !== "SettleAccount") return;
+      told[command.lender] = { earned: command.earnedTokens, produced: command.producedTokens };
+    },
+  } as unknown as Pool;
+  if (recomputed !== undefined) {
+    accounts.chargeRecompute(recomputed[0], STEP_NS, stepNs + recomputed[1]);
+  }
+  accounts.settle({ engine: 0 } as Arena, pool, 5e9);
+  return told;
+}
+
+describe("a loan's account", () => {
+  it("earns what own memory would not have held, less a hundredth, by blocks held", () => {
+    // 200 sequences in 200 blocks; own memory holds 99 of them, all but one sequence's part.
+    const told = settled({ local: 99, atLenders: [76, 25], sequences: 200 });
+    const expected = 200 - 99 - 0.01 * 200;
+    expect(told[1]!.earned).toBeCloseTo((expected * 76) / 101, 6);
+    expect(told[2]!.earned).toBeCloseTo((expected * 25) / 101, 6);
+    expect(told[1]!.produced).toBeCloseTo((200 * 76) / 101, 6);
+  });
+
+  it("loses where steps grow by more than the batch", () => {
+    // 105 sequences instead of 99, in steps a tenth longer.
+    const told = settled({ local: 99, atLenders: [6, 0], sequences: 105 }, 1.1 * STEP_NS);
+    expect(told[1]!.earned).toBeCloseTo(105 - 1.1 * 99 - 1.05, 6);
+    expect(told[1]!.earned).toBeLessThan(0);
+  });
+
+  it("loses where more memory is held and no more is served", () => {
+    // Twenty blocks more than own memory has, and more than those of one that is left out.
+    const state = { local: 95, atLenders: [25, 0], sequences: 41 } as const;
+    const told = settled({ ...state, skipped: 1, skippedBlocks: 24 });
+    expect(told[1]!.earned).toBeLessThan(0);
+    expect(settled(state)[1]!.earned).toBeGreaterThan(0);
+  });
+
+  it("is nobody's where nothing is at a lender", () => {
+    expect(settled({ local: 90, atLenders: [0, 0], sequences: 90 })).toEqual({});
+  });
+
+  it("is charged what is computed again while there are loans, or within two seconds after", () => {
+    const state = { local: 99, atLenders: [101, 0], sequences: 200 } as const;
+    const before = settled(state)[1]!.earned;
+    // A batch of 1,024 tokens takes a step's time, in which 200 tokens are made.
+    expect(settled(state, STEP_NS, [1024, 1e9])[1]!.earned).toBeCloseTo(before - 200, 6);
+    expect(settled(state, STEP_NS, [1024, 3e9])[1]!.earned).toBe(before);
+  });
+});
