@@ -40,8 +40,10 @@ export class LinkRelief {
     let left = blocks;
     for (let source = 1; source < this.#arena.hostSource && left > 0; source++) {
       if (this.#arena.isLenderRunning[source - 1] === 1) continue;
-      while (left > 0 && residency.places.homeBlocks() > 0) {
-        const moved = residency.moveRun(row, source, LOCAL_SOURCE, "home", false, nowNs);
+      while (left > 0) {
+        // No more: what lands in the room of the next steps' growth would have to move out again.
+        const most = Math.min(left, residency.places.homeBlocks());
+        const moved = residency.moveRun(row, source, LOCAL_SOURCE, "home", false, nowNs, most);
         if (moved === 0) break;
         left -= moved;
       }
@@ -51,8 +53,8 @@ export class LinkRelief {
   /** Blocks of a sequence that are out and not on their way home. */
   #blocksStaying(row: number): number {
     let blocks = blocksOut(this.#kv, row);
-    for (const { sequence, targetSource, blockCount } of this.#kv.moves.values()) {
-      if (sequence === row && targetSource === LOCAL_SOURCE) blocks -= blockCount;
+    for (const { sequence, targetSource, blockCount, isOrphaned } of this.#kv.moves.values()) {
+      if (sequence === row && targetSource === LOCAL_SOURCE && !isOrphaned) blocks -= blockCount;
     }
     return blocks;
   }

@@ -117,11 +117,12 @@ export class Residency {
   makeLocalRoom(blocks: number, nowNs: number): void {
     const { slices } = this.#kv;
     while (slices.freeBlocks[LOCAL_SOURCE]! + this.outgoingBlocks < blocks) {
-      if (this.places.outwardBlocks() <= this.ringBlocks) return;
+      const room = this.places.outwardBlocks() - this.ringBlocks;
+      if (room <= 0) return;
       const target = this.places.outward();
       if (target < 0) return;
       const row = this.#bestOutward();
-      if (row < 0 || !this.moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs)) return;
+      if (row < 0 || !this.moveRun(row, LOCAL_SOURCE, target, "out", false, nowNs, room)) return;
     }
   }
 
@@ -230,7 +231,10 @@ export class Residency {
     return taken;
   }
 
-  /** Starts one move of the next run of blocks that a sequence has at a source. @returns blocks. */
+  /**
+   * Starts one move of the next run of blocks that a sequence has at a source: a slice's worth at
+   * most. @returns blocks.
+   */
   moveRun(
     row: number,
     source: number,
@@ -238,9 +242,10 @@ export class Residency {
     reason: MoveReason,
     isExempt: boolean,
     nowNs: number,
+    blocksMax = Infinity,
   ): number {
-    const { blocksPerSlice } = this.#kv.layout;
-    const [first, count] = this.#kv.findMovable(row, source, 0, blocksPerSlice);
+    const most = Math.min(blocksMax, this.#kv.layout.blocksPerSlice);
+    const [first, count] = this.#kv.findMovable(row, source, 0, most);
     return count === 0 ? 0 : this.moveBlocks(row, first, count, target, reason, isExempt, nowNs);
   }
 
