@@ -105,7 +105,7 @@ export class StagingRing {
     residency.ringBlocks = keptBlocks;
   }
 
-  /** No sequence is left, or a lone one needs all: the slices serve whoever comes next. */
+  /** No loan or no sequence is left, or a lone one needs all: the slices serve whoever comes. */
   release(): void {
     const { slices } = this.#kv;
     this.leastSlices = 0;

@@ -70,11 +70,15 @@ export class StepPlanner {
 
   /**
    * Between steps: the ring grows towards what steps need. With loans it has a slice from the
-   * start; a lone sequence may need its slices for itself.
+   * start, without them none; a lone sequence may need its slices for itself.
    */
   keepRing(hasLoans: boolean, isShared: boolean, residency: Residency, nowNs: number): void {
-    this.ring.leastSlices = hasLoans && isShared && this.#options.mode !== "direct" ? 1 : 0;
-    if (hasLoans) this.ring.grow(residency, nowNs);
+    if (!hasLoans) {
+      this.ring.release();
+      return;
+    }
+    this.ring.leastSlices = isShared && this.#options.mode !== "direct" ? 1 : 0;
+    this.ring.grow(residency, nowNs);
   }
 
   /** Chooses access modes for the active read set. */
