@@ -20,6 +20,8 @@ export interface EngineChoice {
   readonly modelName: string | null;
   readonly isElastic: boolean;
   readonly waitingMax?: number;
+  /** Told, in one line, of an engine that has failed while others go on. */
+  readonly onLoss?: (message: string) => void;
 }
 
 export interface RunningEngines {
@@ -43,6 +45,7 @@ export async function startEngines(choice: EngineChoice): Promise<RunningEngines
     deviceBytes: choice.deviceBytes,
     checkpoint,
     isElastic: choice.isElastic,
+    onEngineLost: (name, error) => choice.onLoss?.(`${name} is lost: ${error.message}`),
     ...(choice.waitingMax === undefined ? {} : { limits: { waitingMax: choice.waitingMax } }),
     // The devices have the weights now; the file has done its part.
   }).finally(() => checkpoint.weights.close());

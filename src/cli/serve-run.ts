@@ -29,7 +29,8 @@ import { serveSettings } from "./serve-settings.ts";
 export async function runServe(options: RawServeOptions): Promise<void> {
   const settings = serveSettings(options, process.env["EMA_API_KEY"]);
   const log = pino({ level: settings.logLevel }, pino.destination(2));
-  const engines = await startEngines(settings);
+  const onLoss = (message: string): boolean => process.stderr.write(`ema: ${message}\n`);
+  const engines = await startEngines({ ...settings, onLoss });
   try {
     const { host, port, apiKey } = settings.address;
     const { bodyBytesMax, requestsMax, choicesMax } = settings;

@@ -68,7 +68,10 @@ function refuseOtherMethods(app: OpenAPIHono): void {
 
 function health(c: Context, server: ServerContext): Response {
   if (server.desk.isClosing) throw unavailable("The server is shutting down", "shutting_down");
-  return c.json({ status: "ok" });
+  const { engines } = server.desk.directory;
+  const lost = engines.filter(({ model }) => model.isLost).map(({ engineName }) => engineName);
+  if (lost.length === engines.length) throw unavailable("All engines were lost", "engine_lost");
+  return c.json(lost.length === 0 ? { status: "ok" } : { status: "degraded", lost });
 }
 
 async function metrics(_c: Context, server: ServerContext): Promise<Response> {

@@ -62,14 +62,15 @@ export class EngineDirectory {
     let least: HostedEngine | null = null;
     let leastTokens = Infinity;
     for (const engine of this.engines) {
-      if (engine.modelName !== name) continue;
+      if (engine.modelName !== name || engine.model.isLost) continue;
       const tokens = this.outstandingTokens(engine);
       if (tokens < leastTokens) {
         least = engine;
         leastTokens = tokens;
       }
     }
-    return least;
+    // With all of them lost, whichever is asked says so.
+    return least ?? this.engines.find(({ modelName }) => modelName === name) ?? null;
   }
 
   /** Tokens that an engine may still have to compute for what was routed to it. */

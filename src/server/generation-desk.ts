@@ -146,6 +146,8 @@ function rejectionError(reason: string, retryAfterSeconds: number): ApiError {
   switch (reason) {
     case "queue-full":
       return tooManyRequests("The engine's queue is full", Math.max(1, retryAfterSeconds));
+    case "engine-lost":
+      return unavailable("The engine that would serve the request was lost", "engine_lost");
     case "shutting-down":
       return unavailable("The server is shutting down", "shutting_down");
     default: {

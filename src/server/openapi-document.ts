@@ -132,7 +132,10 @@ export function describeRoutes(app: OpenAPIHono, version: string, hasKey: boolea
   post("/v1/chat/completions", "the next message of a conversation", CHAT_REQUEST, CHAT_ANSWER);
   const kvSummary = "where the KV of a request that is being answered lies";
   get("/v1/ema/requests/{id}/kv", kvSummary, KV, id, errors(404));
-  const health = z.object({ status: z.literal("ok") });
+  const health = z.object({
+    status: z.enum(["ok", "degraded"]),
+    lost: z.array(z.string()).optional(),
+  });
   get("/health", "whether the server takes requests", health, {}, errors(503));
   registry.registerPath({
     method: "get",

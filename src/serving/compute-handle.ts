@@ -16,6 +16,7 @@ import {
   type ComputeResult,
   type ComputeThreadData,
 } from "./compute-protocol.ts";
+import { hasThreadEnded } from "./thread-life.ts";
 
 export type ComputeThreadSetup = Omit<ComputeThreadData, "control" | "gates" | "port">;
 
@@ -24,12 +25,14 @@ export class ComputeThread {
   readonly gates: Int32Array;
   /** Resolves when the thread has gone. */
   readonly ended: Promise<void>;
+  readonly #device: number;
   readonly #port: MessageChannel["port1"];
   readonly #worker: Worker;
   #failure: EmaError | null = null;
   #isClosing = false;
 
   private constructor(setup: ComputeThreadSetup) {
+    this.#device = setup.device;
     const groupCount = Math.ceil(setup.layout.layers / setup.groupLayers);
     this.control = sharedWords(Control.WORDS);
     this.gates = sharedWords(groupCount * Gate.WORDS);
@@ -43,10 +46,10 @@ export class ComputeThread {
       transferList: [channel.port2],
       name: `ema-compute-${setup.device}`,
     });
-    this.#worker.on("error", (cause) => this.#fail(setup.device, cause));
+    this.#worker.on("error", (cause) => this.#fail(cause));
     this.ended = new Promise((resolve) => {
       this.#worker.on("exit", () => {
-        if (!this.#isClosing) this.#fail(setup.device, null);
+        if (!this.#isClosing) this.#fail(null);
         resolve();
       });
     });
@@ -61,6 +64,7 @@ export class ComputeThread {
     return thread;
   }
 
+  /** @throws EmaError E_DEVICE when it has ended and nobody asked it to */
   get state(): number {
     if (this.#failure !== null) throw this.#failure;
     return Atomics.load(this.control, Control.State);
@@ -87,9 +91,11 @@ export class ComputeThread {
     Atomics.notify(this.control, Control.Pause);
   }
 
-  /** Blocks until the thread has done something, at most `timeoutMs`. */
+  /** Blocks until the thread has done something or has ended, at most `timeoutMs`. */
   waitForChange(seen: number, timeoutMs: number): void {
-    Atomics.wait(this.control, Control.Changes, seen, timeoutMs);
+    if (Atomics.wait(this.control, Control.Changes, seen, timeoutMs) !== "timed-out") return;
+    // Who blocks gets no event of its end.
+    if (hasThreadEnded(Atomics.load(this.control, Control.Thread))) this.#fail(null);
   }
 
   get changes(): number {
@@ -106,6 +112,11 @@ export class ComputeThread {
     return result;
   }
 
+  /** Ends it in mid-flight, as a crash would; for tests. */
+  async kill(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
   async close(): Promise<void> {
     if (!this.#isClosing) {
       this.#isClosing = true;
@@ -116,9 +127,9 @@ export class ComputeThread {
     this.#port.close();
   }
 
-  #fail(device: number, cause: unknown): void {
+  #fail(cause: unknown): void {
     const why = cause instanceof Error ? `: ${cause.message.split("\n")[0]}` : "";
-    const text = `the compute thread of device ${device} has ended${why}`;
+    const text = `the compute thread of device ${this.#device} has ended${why}`;
     this.#failure ??= new EmaError("E_DEVICE", text, { cause });
     // Whoever waits looks again, and finds out.
     Atomics.add(this.control, Control.Changes, 1);

@@ -5,7 +5,7 @@
  * data; everything that must be seen within microseconds is a word of shared memory. Both ends wait
  * with Atomics, so neither needs an event loop to make progress.
  *
- *     control:  | orders | pause | changes | state | groups done |
+ *     control:  | orders | pause | changes | state | groups done | thread |
  *     gates:    | known | half | arrivals | ...     three words a layer group
  *
  *     IDLE --order "step"--> RUNNING --all groups--> ENDED --result taken--> IDLE
@@ -32,7 +32,9 @@ export const Control = {
   Changes: 2,
   State: 3,
   GroupsDone: 4,
-  WORDS: 5,
+  /** The system's number of the thread (thread-life.ts). */
+  Thread: 5,
+  WORDS: 6,
 } as const;
 
 export const State = { Idle: 0, Running: 1, Paused: 2, Ended: 3, Failed: 4 } as const;

@@ -21,6 +21,7 @@ import {
 import { KvGeometry } from "./kv-geometry.ts";
 import { RingPlaces } from "./ring-places.ts";
 import { StepExecution } from "./step-execution.ts";
+import { ownThread } from "./thread-life.ts";
 
 /** A wake-up that came between a look and a wait is made up for after so long. */
 const LOOK_AGAIN_MS = 1;
@@ -43,6 +44,7 @@ class ComputeLoop {
   constructor(data: ComputeThreadData) {
     const device = joinEmulatedServer(data.handle, data.device);
     this.#data = data;
+    Atomics.store(data.control, Control.Thread, ownThread());
     this.#arrivals = device.arrivals!;
     this.#geometry = new KvGeometry(data.layout, data.groupLayers, new Float64Array(0));
     const { config, limits } = data;

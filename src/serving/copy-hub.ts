@@ -2,11 +2,13 @@
  * All ingress queues of a server, and the lanes in which bytes are paced.
  *
  * Shared by the runners and copy engines in real time. A lender that runs is read, and written, at
- * its share only; what a lender asked for itself is not paced.
+ * its share only; what a lender asked for itself is not paced. A device whose copies fail takes no
+ * others with it: what it was asked to carry stays open until the device is given up.
  *
  *     lanes of a queue:  | read from place p | unpaced | written by the engine of place p |
  */
 
+import { EmaError } from "../base/index.ts";
 import type { DeviceCopies } from "../device/index.ts";
 import { IngressQueue, type IngressTransfer } from "./ingress-queue.ts";
 
@@ -22,6 +24,8 @@ export class CopyHub {
   readonly #paceOf: PaceOf;
   /** Who takes a transfer's end, by queue and transfer. */
   readonly #owners: readonly Map<number, number[]>[];
+  /** (devices) why its copies have ended, or null. */
+  readonly #failures: (EmaError | null)[];
 
   /** @param copies (devices) each one's copy engine */
   constructor(copies: readonly DeviceCopies[], placeCount: number, paceOf: PaceOf) {
@@ -29,6 +33,22 @@ export class CopyHub {
     this.#paceOf = paceOf;
     this.#queues = copies.map((engine) => new IngressQueue(engine, 2 * placeCount + 1));
     this.#owners = copies.map(() => new Map());
+    this.#failures = copies.map(() => null);
+  }
+
+  /** Why the device carries no copies any more, or null. */
+  failureOf(device: number): EmaError | null {
+    return this.#failures[device]!;
+  }
+
+  /**
+   * The device is gone and the pool has said so: what others moved there counts as ended. Not
+   * before, as they would read there what never arrived.
+   */
+  giveUp(device: number): void {
+    if (this.#failures[device] === null) return;
+    for (const [id, ended] of this.#owners[device]!) ended.push(id);
+    this.#owners[device]!.clear();
   }
 
   get deviceCount(): number {
@@ -64,14 +84,20 @@ export class CopyHub {
   }
 
   isOpen(device: number, id: number): boolean {
-    return this.#queues[device]!.isOpen(id);
+    return this.#failures[device] === null && this.#queues[device]!.isOpen(id);
   }
 
   pump(nowNs: number): void {
     for (let device = 0; device < this.#queues.length; device++) {
+      if (this.#failures[device] !== null) continue;
       const queue = this.#queues[device]!;
       this.#setRates(queue, device);
-      queue.pump(nowNs);
+      try {
+        queue.pump(nowNs);
+      } catch (error) {
+        if (!(error instanceof EmaError)) throw error;
+        this.#failures[device] = error;
+      }
       for (const id of queue.ended) {
         this.#owners[device]!.get(id)?.push(id);
         this.#owners[device]!.delete(id);
@@ -82,7 +108,9 @@ export class CopyHub {
 
   nextDueNs(): number {
     let dueNs = Infinity;
-    for (const queue of this.#queues) dueNs = Math.min(dueNs, queue.nextDueNs());
+    this.#queues.forEach((queue, device) => {
+      if (this.#failures[device] === null) dueNs = Math.min(dueNs, queue.nextDueNs());
+    });
     return dueNs;
   }
 

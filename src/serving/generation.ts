@@ -64,7 +64,7 @@ export interface Generation {
 
 /** Nothing was taken in: why, and when to try again. */
 export interface Rejection {
-  readonly reason: "queue-full" | "beyond-context" | "shutting-down";
+  readonly reason: "queue-full" | "beyond-context" | "shutting-down" | "engine-lost";
   readonly retryAfterSeconds: number;
 }
 
@@ -86,6 +86,8 @@ export interface ServedModelLoad {
 export interface ServedModel {
   readonly name: string;
   readonly contextTokensMax: number;
+  /** What it computes with is gone; it takes nothing in any more. */
+  readonly isLost: boolean;
   submit(request: GenerationRequest): Generation | Rejection;
   load(): ServedModelLoad;
 }

@@ -79,6 +79,16 @@ export class RealCopies implements CopyEngine {
     });
   }
 
+  /** Its engine is gone: nothing more is sent for; what is on its way still arrives. */
+  abortAll(): void {
+    for (const moves of this.#moves) for (const move of moves.values()) this.abort(move);
+  }
+
+  /** Whether no byte of what was given up is on its way any more. */
+  get isQuiet(): boolean {
+    return this.#aborted.every(({ device, transfer }) => !this.#hub.isOpen(device, transfer));
+  }
+
   nextDueNs(): number {
     const isOver = this.#aborted.some(
       ({ device, transfer }) => !this.#hub.isOpen(device, transfer),

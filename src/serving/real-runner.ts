@@ -86,6 +86,7 @@ export class RealRunner implements StepRunner {
     thread.order({ kind: "step", tables, ringAddress: staging.ringAddress, hostNs });
   }
 
+  /** @throws EmaError E_DEVICE when the thread has ended */
   interrupt(_nowNs: number): number {
     const { thread, hub, now } = this.#parts;
     this.counts.interruptedSteps++;
@@ -116,12 +117,15 @@ export class RealRunner implements StepRunner {
     thread.order({ kind: "resume", tables, ringAddress: staging.ringAddress });
   }
 
+  /** @throws EmaError E_DEVICE when what computes or copies for the device has ended */
   poll(nowNs: number): boolean {
-    const { thread, staging, hub, now } = this.#parts;
+    const { thread, staging, hub, now, placeOf } = this.#parts;
     this.#lastNs = nowNs;
     // First how far the compute has come, then what has arrived: what it has read was there before.
     const { state, groupsDone } = thread;
     hub.pump(now());
+    const failure = hub.failureOf(placeOf[0]!);
+    if (failure !== null) throw failure;
     staging.pump(this.#isRunning ? groupsDone : 0);
     if (!this.#isRunning || state === State.Running) return false;
     assert(state !== State.Paused, "real runner: a paused step was not resumed");

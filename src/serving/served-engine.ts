@@ -53,6 +53,19 @@ export interface ServedEngineHost {
   wake(): void;
 }
 
+type Held = Omit<ServedModelLoad, "preemptions" | "promptTokens" | "generatedTokens">;
+
+/** Of an engine that is gone. */
+const NOTHING_HELD: Held = {
+  running: 0,
+  waiting: 0,
+  kvUsedShare: 0,
+  kvLocalBytes: 0,
+  kvBorrowedBytes: 0,
+  kvLentBytes: 0,
+  kvHostBytes: 0,
+};
+
 export class ServedEngine implements ServedModel, EngineSink {
   readonly name: string;
   readonly contextTokensMax: number;
@@ -66,6 +79,7 @@ export class ServedEngine implements ServedModel, EngineSink {
   #engine: Engine | null = null;
   #nextId = 0;
   #isClosing = false;
+  #isLost = false;
   #promptTokens = 0;
   #generatedTokens = 0;
 
@@ -92,6 +106,10 @@ export class ServedEngine implements ServedModel, EngineSink {
     return this.#engine!;
   }
 
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
   /** Generations that have not ended. */
   get openCount(): number {
     return this.#open.size;
@@ -104,6 +122,7 @@ export class ServedEngine implements ServedModel, EngineSink {
 
   submit(request: GenerationRequest): GenerationRecord | Rejection {
     const { waitingMax, contextTokensMax } = this.#settings;
+    if (this.#isLost) return { reason: "engine-lost", retryAfterSeconds: 1 };
     if (this.#isClosing) return { reason: "shutting-down", retryAfterSeconds: 1 };
     const room = contextTokensMax - request.promptIds.length;
     if (room < 1) return { reason: "beyond-context", retryAfterSeconds: 0 };
@@ -121,27 +140,10 @@ export class ServedEngine implements ServedModel, EngineSink {
   }
 
   load(): ServedModelLoad {
-    const { kv, scheduler, arena, counters } = this.engine;
-    const { layout, slices, sourceCount } = kv;
-    const { blockBytes } = layout;
-    let borrowed = 0;
-    for (let source = 1; source < arena.hostSource; source++) borrowed += kv.usedBlocks(source);
-    const local = kv.usedBlocks(LOCAL_SOURCE);
-    let held = 0;
-    for (let source = 0; source < sourceCount - 1; source++) held += slices.heldRows[source]!;
-    const usable = (held + arena.offeredSlices - arena.lentSlices) * layout.blocksPerSlice;
-    return {
-      running: scheduler.sequences.count,
-      waiting: scheduler.waiting.size,
-      kvUsedShare: usable > 0 ? Math.min(1, (local + borrowed) / usable) : 0,
-      kvLocalBytes: local * blockBytes,
-      kvBorrowedBytes: borrowed * blockBytes,
-      kvLentBytes: arena.lentSlices * this.#settings.sliceBytes,
-      kvHostBytes: kv.usedBlocks(arena.hostSource) * blockBytes,
-      preemptions: counters.preemptions,
-      promptTokens: this.#promptTokens,
-      generatedTokens: this.#generatedTokens,
-    };
+    const { preemptions } = this.engine.counters;
+    const [promptTokens, generatedTokens] = [this.#promptTokens, this.#generatedTokens];
+    const held = this.#isLost ? NOTHING_HELD : this.#held();
+    return { ...held, preemptions, promptTokens, generatedTokens };
   }
 
   /** @returns where the KV of a generation lies now; empty once it has none. */
@@ -184,7 +186,7 @@ export class ServedEngine implements ServedModel, EngineSink {
 
   /** Its process or device is gone: what was open has failed. */
   lose(): void {
-    this.#isClosing = true;
+    this.#isLost = true;
     for (const record of this.#open.values()) record.fail("engine-lost");
     this.#open.clear();
   }
@@ -223,6 +225,27 @@ export class ServedEngine implements ServedModel, EngineSink {
     if (record === undefined || record.state === "running") return;
     this.#promptTokens += record.request.promptIds.length;
     record.admitted();
+  }
+
+  #held(): Held {
+    const { kv, scheduler, arena } = this.engine;
+    const { layout, slices, sourceCount } = kv;
+    const { blockBytes } = layout;
+    let borrowed = 0;
+    for (let source = 1; source < arena.hostSource; source++) borrowed += kv.usedBlocks(source);
+    const local = kv.usedBlocks(LOCAL_SOURCE);
+    let held = 0;
+    for (let source = 0; source < sourceCount - 1; source++) held += slices.heldRows[source]!;
+    const usable = (held + arena.offeredSlices - arena.lentSlices) * layout.blocksPerSlice;
+    return {
+      running: scheduler.sequences.count,
+      waiting: scheduler.waiting.size,
+      kvUsedShare: usable > 0 ? Math.min(1, (local + borrowed) / usable) : 0,
+      kvLocalBytes: local * blockBytes,
+      kvBorrowedBytes: borrowed * blockBytes,
+      kvLentBytes: arena.lentSlices * this.#settings.sliceBytes,
+      kvHostBytes: kv.usedBlocks(arena.hostSource) * blockBytes,
+    };
   }
 
   #close(request: number): void {

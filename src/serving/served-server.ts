@@ -9,13 +9,15 @@
  *        +-------------------+---------------- close ------------------+--> CLOSED
  */
 
-import { EmaError, engineId, sliceId } from "../base/index.ts";
-import { Engine } from "../engine/index.ts";
+import { engineId, sliceId, type EmaError } from "../base/index.ts";
 import type { Pool } from "../pool/index.ts";
-import { ComputeThread } from "./compute-handle.ts";
+import type { ComputeThread } from "./compute-handle.ts";
 import { Control } from "./compute-protocol.ts";
+import { startComputeThreads } from "./compute-threads.ts";
+import { connectEngine } from "./connect-engine.ts";
 import { CopyHub } from "./copy-hub.ts";
 import { EpochWatch, type EpochSource } from "./epoch-watch.ts";
+import { LostEngines } from "./lost-engines.ts";
 import { RealCopies } from "./real-copies.ts";
 import { RealRunner } from "./real-runner.ts";
 import { createServerDevices, type ServerDevices } from "./server-devices.ts";
@@ -24,7 +26,7 @@ import { ServedEngine } from "./served-engine.ts";
 import type { ServedServerOptions } from "./server-options.ts";
 import { ServerLoop } from "./server-loop.ts";
 import { ServerPlan } from "./server-plan.ts";
-import { EmulatedClearing } from "./slice-clearing.ts";
+import type { EmulatedClearing } from "./slice-clearing.ts";
 import { Staging } from "./staging.ts";
 import { TokenStore } from "./token-store.ts";
 import { WakeOnChange } from "./wake-on-change.ts";
@@ -39,10 +41,13 @@ export class ServedServer {
   /** Why the server serves no more, or null. */
   failure: unknown = null;
   readonly #devices: ServerDevices;
-  readonly #threads: readonly ComputeThread[];
+  /** (engines) what computes for each. */
+  readonly threads: readonly ComputeThread[];
+  readonly #lost: LostEngines;
   readonly #watches: readonly WakeOnChange[];
   readonly #clearings: EmulatedClearing[] = [];
   readonly #clockStartNs: number;
+  readonly #onEngineLost: NonNullable<ServedServerOptions["onEngineLost"]>;
   /** Threads and waits on shared memory keep no process alive; a server does, until closed. */
   readonly #keepAlive = setInterval(() => undefined, 2 ** 30);
   #timer: NodeJS.Timeout | null = null;
@@ -54,31 +59,34 @@ export class ServedServer {
     plan: ServerPlan,
     devices: ServerDevices,
     threads: readonly ComputeThread[],
+    onEngineLost: NonNullable<ServedServerOptions["onEngineLost"]>,
   ) {
     this.plan = plan;
+    this.#onEngineLost = onEngineLost;
     this.#devices = devices;
-    this.#threads = threads;
+    this.threads = threads;
     this.#clockStartNs = machineNs();
     const pool = createPool(plan);
     const hub = this.#createHub(pool);
     const runners: RealRunner[] = [];
+    const allCopies: RealCopies[] = [];
     const engines = plan.engines.map((_, index) => {
       const tokens = new TokenStore();
+      const device = devices.engines[index]!;
       const runner = this.#createRunner(index, tokens, pool, hub);
       runners.push(runner);
       const host = { nowNs: () => this.nowNs, wake: () => this.#wake(index) };
       const served = new ServedEngine(servedEngineSettings(plan, index), tokens, runner, host);
-      const { geometry } = devices.engines[index]!;
-      const copies = new RealCopies(hub, geometry, this.#placeOf(index), () => this.nowNs);
-      const clearing = new EmulatedClearing(devices.engines[index]!.device.memory, geometry);
-      this.#clearings.push(clearing);
-      const options = plan.engineOptions(index);
-      const settings = plan.hasTenants ? { ...options, clearing } : options;
-      served.connect(new Engine(settings, pool, runner, copies, served));
+      const copies = new RealCopies(hub, device.geometry, this.#placeOf(index), host.nowNs);
+      allCopies.push(copies);
+      const world = { pool, runner, copies, device };
+      this.#clearings.push(connectEngine(served, plan, index, world));
       return served;
     });
     this.runners = runners;
-    this.loop = new ServerLoop(engines, pool);
+    this.loop = new ServerLoop(engines, pool, (index, error) => this.#lose(index, error));
+    const deviceOf = plan.engines.map(({ device }) => device);
+    this.#lost = new LostEngines(this.loop, hub, allCopies, deviceOf);
     const watches = threads.map(
       ({ control }, index) => new WakeOnChange(control, Control.Changes, () => this.#wake(index)),
     );
@@ -94,28 +102,8 @@ export class ServedServer {
   static async create(options: ServedServerOptions): Promise<ServedServer> {
     const plan = new ServerPlan(options);
     const devices = await createServerDevices(options, plan, "real");
-    const starting = devices.engines.map(({ place, decoder, scratch }, index) =>
-      ComputeThread.start({
-        handle: devices.emulated.handle,
-        device: place,
-        config: options.checkpoint.config,
-        limits: plan.decoderLimits,
-        place: decoder.place,
-        layout: plan.layout,
-        groupLayers: plan.groupLayers[index]!,
-        scratch,
-      }),
-    );
-    const outcomes = await Promise.allSettled(starting);
-    const threads: ComputeThread[] = [];
-    for (const outcome of outcomes) if (outcome.status === "fulfilled") threads.push(outcome.value);
-    const failed = outcomes.find((outcome) => outcome.status === "rejected");
-    if (failed !== undefined) {
-      await Promise.all(threads.map((thread) => thread.close()));
-      await devices.emulated.close();
-      throw failed.reason;
-    }
-    return new ServedServer(plan, devices, threads);
+    const threads = await startComputeThreads(devices, plan, options.checkpoint.config);
+    return new ServedServer(plan, devices, threads, options.onEngineLost ?? (() => {}));
   }
 
   get engines(): readonly ServedEngine[] {
@@ -148,8 +136,8 @@ export class ServedServer {
 
   /** The device and its engine are gone, as if its process had died. */
   removeEngine(index: number): void {
-    this.loop.remove(index, this.nowNs);
-    void this.#threads[index]!.close();
+    this.#lost.lose(index);
+    void this.threads[index]!.close();
     this.#schedule();
   }
 
@@ -163,10 +151,16 @@ export class ServedServer {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     for (const watch of this.#watches) watch.close();
-    await Promise.all(this.#threads.map((thread) => thread.close()));
+    await Promise.all(this.threads.map((thread) => thread.close()));
     await this.#devices.emulated.close();
     clearInterval(this.#keepAlive);
     for (const resolve of this.#drained) resolve();
+  }
+
+  /** What computes or copies for an engine has ended: it is lost, and the others go on. */
+  #lose(index: number, error: EmaError): void {
+    this.removeEngine(index);
+    this.#onEngineLost(this.engines[index]!.name, error);
   }
 
   #wake(index: number): void {
@@ -189,6 +183,7 @@ export class ServedServer {
     this.#isScheduled = false;
     if (this.#isClosed || this.failure !== null) return;
     try {
+      this.#lost.settle(this.nowNs);
       this.loop.run(this.nowNs);
     } catch (error) {
       this.#fail(error);
@@ -210,16 +205,13 @@ export class ServedServer {
     }, delayMs);
   }
 
-  /**
-   * A thread of a device has ended, or a bug has shown: nothing goes on. Who waits for tokens is
-   * told; a bug is nobody's to catch.
-   */
+  /** A bug has shown: nothing goes on. Who waits for tokens is told; it is nobody's to catch. */
   #fail(error: unknown): void {
     this.failure = error;
     for (const engine of this.engines) engine.lose();
     for (const resolve of this.#drained) resolve();
     this.#drained = [];
-    if (!(error instanceof EmaError)) throw error;
+    throw error;
   }
 
   /** A little of what must be cleared before it is lent, between other work. */
@@ -247,7 +239,7 @@ export class ServedServer {
   #createRunner(index: number, tokens: TokenStore, pool: Pool, hub: CopyHub): RealRunner {
     const { plan } = this;
     const { geometry, place } = this.#devices.engines[index]!;
-    const thread = this.#threads[index]!;
+    const thread = this.threads[index]!;
     const now = (): number => this.nowNs;
     const epochSource: EpochSource = { epochOf: (row) => pool.epochOf(sliceId(row)) };
     const isBorrowed = isBorrowedBy(plan, pool, index);

@@ -4,9 +4,11 @@
  * Used by servers in real and in virtual time: the one asks `run` whenever something may be due and
  * sleeps until `nextDueNs`, the other jumps there. It is the loop of docs/ARCHITECTURE.md: who is
  * due ticks, then everybody with mail. It holds no policy and no clock.
+ *
+ *     SERVING --retire--> RETIRED (ticks no more) --remove--> its slices are home, its loans lost
  */
 
-import { assert, engineId } from "../base/index.ts";
+import { assert, EmaError, engineId } from "../base/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { ServedEngine } from "./served-engine.ts";
 
@@ -18,10 +20,19 @@ export class ServerLoop {
   readonly engines: readonly ServedEngine[];
   readonly #dueNs: Float64Array;
   readonly #isGone: Uint8Array;
+  readonly #onFault: (index: number, error: EmaError) => void;
 
-  constructor(engines: readonly ServedEngine[], pool: Pool) {
+  /** @param onFault told of an engine whose tick met a fault from outside; it retires it. */
+  constructor(
+    engines: readonly ServedEngine[],
+    pool: Pool,
+    onFault: (index: number, error: EmaError) => void = (_, error) => {
+      throw error;
+    },
+  ) {
     this.engines = engines;
     this.pool = pool;
+    this.#onFault = onFault;
     this.#dueNs = new Float64Array(engines.length);
     this.#isGone = new Uint8Array(engines.length);
   }
@@ -54,12 +65,17 @@ export class ServerLoop {
     return index < 0 ? Infinity : this.#dueNs[index]!;
   }
 
-  /** The engine is gone, and with it what it lent. */
-  remove(index: number, nowNs: number): void {
+  /** The engine is gone: it ticks no more, and what was open has failed. */
+  retire(index: number): void {
     assert(!this.isGone(index), () => `server loop: engine ${index} is gone already`);
     this.#isGone[index] = 1;
     this.#dueNs[index] = Infinity;
     this.engines[index]!.lose();
+  }
+
+  /** What a retired engine lent is lost, and what it borrowed goes home: it writes none of it. */
+  remove(index: number, nowNs: number): void {
+    assert(this.isGone(index), () => `server loop: engine ${index} has not been retired`);
     this.pool.apply({ type: "RemoveEngine", engine: engineId(index) }, nowNs);
     this.#deliverMail(nowNs);
   }
@@ -81,9 +97,14 @@ export class ServerLoop {
 
   #tick(index: number, nowNs: number): void {
     const served = this.engines[index]!;
-    served.engine.tick(nowNs);
-    served.sweep();
-    this.#dueNs[index] = served.engine.nextDueNs();
+    try {
+      served.engine.tick(nowNs);
+      served.sweep();
+      this.#dueNs[index] = served.engine.nextDueNs();
+    } catch (error) {
+      if (!(error instanceof EmaError)) throw error;
+      this.#onFault(index, error);
+    }
     this.#deliverMail(nowNs);
   }
 

@@ -5,6 +5,7 @@
  * the checkpoint.
  */
 
+import type { EmaError } from "../base/index.ts";
 import type { EmulatedLinks, EmulatedServerOptions } from "../device/index.ts";
 import type { RoleTimes } from "../engine/index.ts";
 import type { Checkpoint } from "../model/index.ts";
@@ -36,6 +37,8 @@ export interface ServedServerOptions {
   readonly rates?: EmulatedRates;
   readonly roleTimes?: RoleTimes;
   readonly tpotTargetSeconds?: number;
+  /** Told of an engine whose device has failed; the others go on without it. */
+  readonly onEngineLost?: (name: string, error: EmaError) => void;
   /** Whether engines lend and borrow; true unless told otherwise. */
   readonly isElastic?: boolean;
   /** Of the emulated devices; what is best here unless told otherwise. */

@@ -6,10 +6,10 @@
  */
 
 import { assert, engineId, sliceId } from "../base/index.ts";
-import { Engine } from "../engine/index.ts";
 import type { Pool } from "../pool/index.ts";
 import { CostedCopies, CostedRunner, ServerLoad } from "../sim/index.ts";
 import { ByteMover } from "./byte-mover.ts";
+import { connectEngine } from "./connect-engine.ts";
 import { EpochWatch } from "./epoch-watch.ts";
 import { createPool, isBorrowedBy, servedEngineSettings } from "./server-pool.ts";
 import { createServerDevices, type ServerDevices } from "./server-devices.ts";
@@ -17,7 +17,7 @@ import { ServedEngine } from "./served-engine.ts";
 import type { ServedServerOptions } from "./server-options.ts";
 import { ServerLoop } from "./server-loop.ts";
 import { ServerPlan } from "./server-plan.ts";
-import { EmulatedClearing } from "./slice-clearing.ts";
+import type { EmulatedClearing } from "./slice-clearing.ts";
 import { StepExecution } from "./step-execution.ts";
 import { TokenStore } from "./token-store.ts";
 import { VirtualCopies } from "./virtual-copies.ts";
@@ -46,12 +46,8 @@ export class VirtualServer {
       const host = { nowNs: () => this.nowNs, wake: () => this.loop.touch(index) };
       const served = new ServedEngine(servedEngineSettings(plan, index), tokens, runner, host);
       const copies = this.#createCopies(index, pool, load, mover);
-      const { device, geometry } = devices.engines[index]!;
-      const clearing = new EmulatedClearing(device.memory, geometry);
-      this.clearings.push(clearing);
-      const options = plan.engineOptions(index);
-      const settings = plan.hasTenants ? { ...options, clearing } : options;
-      served.connect(new Engine(settings, pool, runner, copies, served));
+      const world = { pool, runner, copies, device: devices.engines[index]! };
+      this.clearings.push(connectEngine(served, plan, index, world));
       return served;
     });
     this.runners = runners;

@@ -81,6 +81,7 @@ class FakeGeneration implements Generation {
 export class FakeModel implements ServedModel {
   readonly name: string;
   readonly contextTokensMax: number;
+  isLost = false;
   readonly tokenizer = new FakeTokenizer();
   readonly submitted: Generation[] = [];
   readonly #options: FakeModelOptions;
@@ -97,6 +98,7 @@ export class FakeModel implements ServedModel {
 
   submit(request: GenerationRequest): Generation | Rejection {
     const { waitingMax = 1000 } = this.#options;
+    if (this.isLost) return { reason: "engine-lost", retryAfterSeconds: 1 };
     if (this.load().waiting >= waitingMax) return { reason: "queue-full", retryAfterSeconds: 2 };
     if (request.promptIds.length + request.outputTokensMax > this.contextTokensMax) {
       return { reason: "beyond-context", retryAfterSeconds: 0 };

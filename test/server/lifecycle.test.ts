@@ -229,3 +229,25 @@ async function metric(name: string): Promise<string> {
     .filter((line) => line.startsWith(name))
     .join("\n");
 }
+
+describe("an engine that is lost", () => {
+  it("is asked for nothing while others serve its model, and by name says so", async () => {
+    const { client, models, url } = await start({ models: [{}, {}] });
+    models[0]!.isLost = true;
+    for (let count = 0; count < 3; count++) await client.chat.completions.create(ask);
+    expect(models.map(({ submitted }) => submitted.length)).toEqual([0, 3]);
+    const named = client.chat.completions.create({ ...ask, model: "fake@gpu0" });
+    await expect(named).rejects.toMatchObject({ status: 503, code: "engine_lost" });
+    const health = await fetch(`${url}/health`);
+    expect(health.status).toBe(200);
+    expect(await health.json()).toEqual({ status: "degraded", lost: ["fake@gpu0"] });
+  });
+
+  it("makes the server unhealthy when it was the last", async () => {
+    const { client, models, url } = await start({ models: [{}] });
+    models[0]!.isLost = true;
+    const asked = client.chat.completions.create(ask);
+    await expect(asked).rejects.toMatchObject({ status: 503, code: "engine_lost" });
+    expect((await fetch(`${url}/health`)).status).toBe(503);
+  });
+});

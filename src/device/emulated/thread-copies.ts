@@ -12,6 +12,7 @@
 import type { Worker } from "node:worker_threads";
 import { assert, EmaError, EventHeap } from "../../base/index.ts";
 import type { CopyPath, CopyPiece, DeviceCopies } from "../ports.ts";
+import { arrive } from "./arrivals.ts";
 import {
   CopySender,
   createCopyRing,
@@ -152,6 +153,8 @@ export class ThreadCopies implements DeviceCopies {
     const why = cause instanceof Error ? `: ${cause.message.split("\n")[0]}` : "";
     const text = `the copy thread of device ${this.#device} has ended${why}`;
     this.#failure ??= new EmaError("E_DEVICE", text, { cause });
+    // Whoever waits for a copy looks again, and finds out.
+    arrive(this.arrivals, 0);
   }
 
   #assertAlive(): void {
