@@ -3,6 +3,8 @@
 export { Engine } from "./engine.ts";
 export { EngineCounters, LADDER_RUNGS, type LadderRung } from "./engine-counters.ts";
 export { ROLE_TIMES, type RoleTimes } from "./role-times.ts";
+export { noTiming, type StepTiming } from "./step-timing.ts";
+export { WAIT_TIMES } from "./wait-times.ts";
 export type { EngineOptions } from "./engine-options.ts";
 export { groupLayersFor } from "./loan-forecast.ts";
 export type {
@@ -14,6 +16,5 @@ export type {
   PricedCopy,
   PricedStep,
   StepRunner,
-  StepTiming,
   StepWork,
 } from "./ports.ts";

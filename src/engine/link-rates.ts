@@ -14,7 +14,7 @@ import { engineId, NS_PER_SECOND, type EngineId } from "../base/index.ts";
 import type { Arena, KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { LinkPort } from "../scheduler/index.ts";
-import type { StepTiming } from "./ports.ts";
+import type { StepTiming } from "./step-timing.ts";
 
 /** Of what a running lender's share carries within a step, this much is used: steps differ. */
 export const SHARE_USED = 0.9;

@@ -17,7 +17,7 @@ import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
 import type { Pool } from "../pool/index.ts";
 import type { Batch, Scheduler } from "../scheduler/index.ts";
 import type { EngineOptions } from "./engine-options.ts";
-import type { StepTiming } from "./ports.ts";
+import type { StepTiming } from "./step-timing.ts";
 import type { StepCost } from "./step-cost.ts";
 
 /** Prefill is costed a batch of this many tokens at a time. */

@@ -15,6 +15,7 @@
 import type { KvCache } from "../kvcache/index.ts";
 import type { ReadSet, StepCompute } from "../prefetch/index.ts";
 import type { Batch, Sequences } from "../scheduler/index.ts";
+import type { StepTiming } from "./step-timing.ts";
 
 /** One step, or the rest of one, as far as it takes to say how long it lasts. */
 export interface PricedStep {
@@ -41,29 +42,6 @@ export interface StepWork extends PricedStep {
   readonly kv: KvCache;
   /** Own slices that hold what is staged, in the order in which they became part of the ring. */
   readonly ringRows: readonly number[];
-}
-
-/** Filled by the runner when a step has ended. */
-export interface StepTiming {
-  startNs: number;
-  endNs: number;
-  /** Duration had all KV been local, and had nothing of this device been read by others. */
-  localNs: number;
-  unlentNs: number;
-  waitNs: number;
-  linkBusyNs: number;
-  /** (sources) bytes read over links. */
-  readonly readBytes: Float64Array;
-  /** (sources) at which each that was read could be read; absent where that is not known. */
-  readonly readableBytesPerSecond?: Float64Array;
-  hits: number;
-  lates: number;
-  misses: number;
-  /**
-   * What the step read was reused by its owner meanwhile: its tokens are not published, and its
-   * sequences compute them again. Never in virtual time without bytes.
-   */
-  isVoid: boolean;
 }
 
 export interface StepRunner {

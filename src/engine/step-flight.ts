@@ -17,7 +17,8 @@ import type { Batch, Sequences } from "../scheduler/index.ts";
 import type { EngineCounters } from "./engine-counters.ts";
 import type { LinkRates } from "./link-rates.ts";
 import { PromptTime } from "./prompt-time.ts";
-import type { StepRunner, StepTiming, StepWork } from "./ports.ts";
+import type { StepRunner, StepWork } from "./ports.ts";
+import type { StepTiming } from "./step-timing.ts";
 import type { StepCost } from "./step-cost.ts";
 import type { StepPlanner } from "./step-planner.ts";
 

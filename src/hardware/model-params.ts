@@ -7,7 +7,7 @@
  * Invariant: kvBytesPerToken = layers * 2 * kvHeads * headDim * 2, exactly.
  */
 
-import type { ModelShape } from "./model-shape.ts";
+import type { DecoderDimensions, ModelShape } from "./model-shape.ts";
 
 /** bf16 and fp16 alike. */
 export const BYTES_PER_PARAM = 2;
@@ -19,19 +19,8 @@ export type Family =
   /** Biases everywhere, layer norms with bias, learned positions with two spare rows. */
   | "opt";
 
-export interface ModelDimensions {
-  readonly name: string;
+export interface ModelDimensions extends DecoderDimensions {
   readonly family: Family;
-  readonly layers: number;
-  readonly hidden: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly ffn: number;
-  readonly isFfnGated: boolean;
-  readonly vocab: number;
-  readonly isTied: boolean;
-  readonly contextTokensMax: number;
   /**
    * Parameters of one layer's vectors that the family does not always have: biases, q and k norms.
    */

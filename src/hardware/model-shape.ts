@@ -5,7 +5,8 @@
  * Weights are bf16.
  */
 
-export interface ModelShape {
+/** What the counts of a decoder follow from. */
+export interface DecoderDimensions {
   readonly name: string;
   readonly layers: number;
   readonly hidden: number;
@@ -19,6 +20,9 @@ export interface ModelShape {
   readonly vocab: number;
   readonly isTied: boolean;
   readonly contextTokensMax: number;
+}
+
+export interface ModelShape extends DecoderDimensions {
   readonly paramCount: number;
   readonly weightBytes: number;
   /** layers * 2 * kvHeads * headDim * 2. */

@@ -7,7 +7,7 @@
  */
 
 import { assert } from "../base/index.ts";
-import type { StepRunner, StepTiming, StepWork } from "../engine/index.ts";
+import { noTiming, type StepRunner, type StepTiming, type StepWork } from "../engine/index.ts";
 import type { ComputeThread } from "./compute-handle.ts";
 import { State } from "./compute-protocol.ts";
 import type { CopyHub } from "./copy-hub.ts";
@@ -49,19 +49,7 @@ export class RealRunner implements StepRunner {
 
   constructor(parts: RealRunnerParts) {
     this.#parts = parts;
-    this.timing = {
-      startNs: 0,
-      endNs: 0,
-      localNs: 0,
-      unlentNs: 0,
-      waitNs: 0,
-      linkBusyNs: 0,
-      readBytes: new Float64Array(parts.placeOf.length),
-      hits: 0,
-      lates: 0,
-      misses: 0,
-      isVoid: false,
-    };
+    this.timing = noTiming(parts.placeOf.length);
   }
 
   tokenOf(request: number): SampledToken {

@@ -7,9 +7,9 @@
 
 import { EmaError, engineId, formatBytes } from "../base/index.ts";
 import { UNPACED_LINKS, type EmulatedLinks } from "../device/index.ts";
-import { groupLayersFor, ROLE_TIMES, type EngineOptions } from "../engine/index.ts";
+import { groupLayersFor, ROLE_TIMES, WAIT_TIMES, type EngineOptions } from "../engine/index.ts";
 import type { CostModel, ModelShape, Topology } from "../hardware/index.ts";
-import { createKvLayout, type KvLayout } from "../kvcache/index.ts";
+import { createKvLayout, laySliceRows, type KvLayout } from "../kvcache/index.ts";
 import {
   decoderBytes,
   kvBytesPerToken,
@@ -20,8 +20,9 @@ import {
   type ModelConfig,
 } from "../model/index.ts";
 import { lendableSlices } from "../pool/index.ts";
-import type { MemoryLimit, PoolSettings } from "../scenario/index.ts";
+import type { PoolSettings } from "../scenario/index.ts";
 import { ADMISSION_SETTINGS } from "../scheduler/index.ts";
+import { limitSlices } from "../sim/index.ts";
 import { createEmulatedCost, EMULATED_RATES, type EmulatedRates } from "./emulated-cost.ts";
 import {
   SERVED_LIMITS,
@@ -39,9 +40,6 @@ const UNPACED_BYTES_PER_SECOND = 4e9;
 /** Workspaces shrink no further, even where KV has to. */
 const BATCH_TOKENS_LEAST = 128;
 const SEQUENCES_LEAST = 32;
-const REFILL_NS = 100e6;
-const HEAD_TIMEOUT_NS = 600e9;
-const PARKED_MAX_NS = 500e6;
 
 const DEFAULT_POOL: Omit<PoolSettings, "sliceBytes"> = {
   borrowLimit: { kind: "share", share: 1 },
@@ -146,7 +144,7 @@ export class ServerPlan {
       slicesOf: this.ownSlices,
       borrowLimitSlices: limit,
       borrowSlicesMax: Math.min(limit, others),
-      ...this.#rows(index),
+      ...laySliceRows(this.ownSlices, index, this.isElastic),
       pathBytesPerSecond: paths,
       portBytesPerSecond: port,
       hbmBytesPerSecond: hbm,
@@ -154,30 +152,16 @@ export class ServerPlan {
       lenderShare: this.pool.lenderShare,
       accessMode: this.pool.accessMode,
       headroom: this.pool.headroom,
-      refillNs: REFILL_NS,
+      refillNs: WAIT_TIMES.refillNs,
       maxBatchTokens,
       maxSequences,
       contextTokensMax: this.shape.contextTokensMax,
       tpotTargetNs: (this.#options.tpotTargetSeconds ?? 0.1) * 1e9,
       admission: ADMISSION_SETTINGS[0]!,
-      headTimeoutNs: HEAD_TIMEOUT_NS,
-      parkedMaxNs: PARKED_MAX_NS,
+      headTimeoutNs: WAIT_TIMES.headTimeoutNs,
+      parkedMaxNs: WAIT_TIMES.parkedMaxNs,
       roleTimes: this.#options.roleTimes ?? ROLE_TIMES,
     };
-  }
-
-  /** Every slice of the server in the order of the engines, then host slices as many as own. */
-  #rows(index: number): { sourceOfRow: Int16Array; hostRows: number[] } {
-    const sources: number[] = [];
-    this.ownSlices.forEach((slices, other) => {
-      for (let slice = 0; slice < slices; slice++) sources.push(other === index ? 0 : other + 1);
-    });
-    const hostRows: number[] = [];
-    for (let slice = 0; this.isElastic && slice < this.ownSlices[index]!; slice++) {
-      hostRows.push(sources.length);
-      sources.push(this.engines.length + 1);
-    }
-    return { sourceOfRow: Int16Array.from(sources), hostRows };
   }
 
   #slicesOf(capacityBytes: number): number {
@@ -252,17 +236,6 @@ function defaultEngines(model: string, count: number): ServedEngineOptions[] {
     device,
     tenant: "default",
   }));
-}
-
-function limitSlices(limit: MemoryLimit, ownSlices: number, sliceBytes: number): number {
-  switch (limit.kind) {
-    case "none":
-      return Infinity;
-    case "share":
-      return Math.floor(limit.share * ownSlices);
-    case "bytes":
-      return Math.floor(limit.bytes / sliceBytes);
-  }
 }
 
 function wholePages(bytes: number): number {

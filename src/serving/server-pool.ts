@@ -5,12 +5,10 @@
  */
 
 import { engineId } from "../base/index.ts";
+import { WAIT_TIMES } from "../engine/index.ts";
 import { Pool } from "../pool/index.ts";
 import type { ServedEngineSettings } from "./served-engine.ts";
 import type { ServerPlan } from "./server-plan.ts";
-
-const REFILL_DEADLINE_NS = 100e6;
-const ACCOUNT_WINDOW_NS = 60e9;
 
 export function createPool(plan: ServerPlan): Pool {
   const count = plan.engines.length;
@@ -28,8 +26,8 @@ export function createPool(plan: ServerPlan): Pool {
       borrowLimitSlices: plan.borrowLimitSlices(index),
     })),
     pathBytesPerSecond: paths,
-    refillDeadlineNs: REFILL_DEADLINE_NS,
-    accountWindowNs: ACCOUNT_WINDOW_NS,
+    refillDeadlineNs: WAIT_TIMES.refillNs,
+    accountWindowNs: WAIT_TIMES.accountWindowNs,
   });
 }
 

@@ -15,10 +15,9 @@
 
 import { assert } from "../base/index.ts";
 import type { AttentionBatch } from "../device/index.ts";
-import { chooseToken, type Decoder } from "../model/index.ts";
+import { chooseToken, logprobsOf, type Decoder } from "../model/index.ts";
 import type { TokenLogprob } from "./generation.ts";
 import type { KvGeometry } from "./kv-geometry.ts";
-import { tokenLogprob } from "./logprobs.ts";
 import type { StepTables } from "./step-tables.ts";
 
 /** The next token of a sequence. */
@@ -126,7 +125,7 @@ export class StepExecution {
       const order = tables.samples[sequence]!;
       const id = chooseToken(own, order, order.position);
       const { topLogprobs } = order;
-      const logprob = topLogprobs === null ? null : tokenLogprob(own, id, topLogprobs);
+      const logprob = topLogprobs === null ? null : logprobsOf(own, id, topLogprobs);
       return { request: tables.requests[sequence]!, id, logprob };
     });
   }

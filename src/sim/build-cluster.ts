@@ -10,13 +10,14 @@ import { kvMemoryBytes, pathBetween, type Topology } from "../hardware/index.ts"
 import {
   Engine,
   ROLE_TIMES,
+  WAIT_TIMES,
   type CopyEngine,
   type EngineOptions,
   type EngineSink,
   type RoleTimes,
   type StepRunner,
 } from "../engine/index.ts";
-import { createKvLayout, type KvLayout } from "../kvcache/index.ts";
+import { createKvLayout, laySliceRows, type KvLayout } from "../kvcache/index.ts";
 import { lendableSlices, Pool } from "../pool/index.ts";
 import type { MemoryLimit, Scenario, SystemSettings } from "../scenario/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
@@ -29,11 +30,6 @@ import type { Digest } from "./digest.ts";
 import { Recorder, windowOf } from "./recorder.ts";
 import type { Window } from "./run-record.ts";
 import { ServerLoad } from "./server-load.ts";
-
-const REFILL_DEADLINE_NS = 100e6;
-const ACCOUNT_WINDOW_NS = 60e9;
-const HEAD_TIMEOUT_NS = 600e9;
-const PARKED_MAX_NS = 500e6;
 
 /** Where tests put watchers and faults between an engine and what it uses; nothing else does. */
 export interface ClusterSeams {
@@ -120,8 +116,8 @@ export function buildCluster(
       borrowLimitSlices: borrowLimitSlices(system, sizes[index]!),
     })),
     pathBytesPerSecond: enginePaths(scenario),
-    refillDeadlineNs: REFILL_DEADLINE_NS,
-    accountWindowNs: ACCOUNT_WINDOW_NS,
+    refillDeadlineNs: WAIT_TIMES.refillNs,
+    accountWindowNs: WAIT_TIMES.accountWindowNs,
   });
   const pool = seams.pool?.(made) ?? made;
   const costModels = new CostModels(scenario);
@@ -129,7 +125,7 @@ export function buildCluster(
     const recorder = new Recorder(tables[index]!, index, totalWindow, digest);
     const options = {
       ...engineOptions(scenario, system, sizes, index, admission, costModels),
-      headTimeoutNs: seams.headTimeoutNs ?? HEAD_TIMEOUT_NS,
+      headTimeoutNs: seams.headTimeoutNs ?? WAIT_TIMES.headTimeoutNs,
       roleTimes: seams.roleTimes ?? ROLE_TIMES,
     };
     const gpuOfSource = Int32Array.of(engine.gpuIndex, ...engines.map((e) => e.gpuIndex), -1);
@@ -225,6 +221,7 @@ export function engineOptions(
   const paths = enginePaths(scenario);
   const n = engines.length;
   const isElastic = system.base === "ema";
+  const slicesOf = sizes.map(({ ownSlices }) => ownSlices);
   const limit = borrowLimitSlices(system, size);
   const reachable = sizes.filter((_, lender) => paths[lender * n + index]! > 0);
   const lent = reachable.map(({ ownSlices }) => lendableSlices(ownSlices, system.pool));
@@ -236,10 +233,10 @@ export function engineOptions(
     layout: size.layout,
     cost: costModels.of(index),
     ownSlices: size.ownSlices,
-    slicesOf: sizes.map((other) => other.ownSlices),
+    slicesOf,
     borrowLimitSlices: limit,
     borrowSlicesMax: Math.min(limit, others),
-    ...rowLayout(sizes, index, isElastic),
+    ...laySliceRows(slicesOf, index, isElastic),
     pathBytesPerSecond: Float64Array.of(0, ...engines.map((_, l) => paths[l * n + index]!), 0),
     portBytesPerSecond: gpu.portBytesPerSecond,
     hbmBytesPerSecond: Float64Array.of(
@@ -255,13 +252,13 @@ export function engineOptions(
     lenderShare: system.pool.lenderShare,
     accessMode: system.pool.accessMode,
     headroom: system.pool.headroom,
-    refillNs: REFILL_DEADLINE_NS,
+    refillNs: WAIT_TIMES.refillNs,
     maxBatchTokens: engine.maxBatchTokens,
     maxSequences: engine.maxSequences,
     contextTokensMax: engine.model.contextTokensMax,
     tpotTargetNs: slo.tpotSeconds * 1e9,
     admission,
-    parkedMaxNs: PARKED_MAX_NS,
+    parkedMaxNs: WAIT_TIMES.parkedMaxNs,
   };
 }
 
@@ -274,26 +271,4 @@ function latencyNs(scenario: Scenario, index: number): number {
     if (path !== null) latencySeconds = Math.max(latencySeconds, path.latencySeconds);
   }
   return latencySeconds * 1e9;
-}
-
-/** Rows: every slice of the server in order of the engines, then host slices as many as own. */
-function rowLayout(
-  sizes: readonly EngineMemorySize[],
-  index: number,
-  isElastic: boolean,
-): { sourceOfRow: Int16Array; hostRows: number[] } {
-  const sources: number[] = [];
-  sizes.forEach((size, other) => {
-    for (let slice = 0; slice < size.ownSlices; slice++) {
-      sources.push(other === index ? 0 : other + 1);
-    }
-  });
-  const hostRows: number[] = [];
-  if (isElastic) {
-    for (let slice = 0; slice < sizes[index]!.ownSlices; slice++) {
-      hostRows.push(sources.length);
-      sources.push(sizes.length + 1);
-    }
-  }
-  return { sourceOfRow: Int16Array.from(sources), hostRows };
 }

@@ -10,7 +10,7 @@
  */
 
 import { assert } from "../base/index.ts";
-import type { PricedStep, StepRunner, StepTiming } from "../engine/index.ts";
+import { noTiming, type PricedStep, type StepRunner, type StepTiming } from "../engine/index.ts";
 import {
   StepTimeline,
   type LinkCosts,
@@ -49,20 +49,7 @@ export class CostedRunner implements StepRunner {
     this.#timeline = new StepTimeline(options.layers);
     const sourceCount = options.gpuOfSource.length;
     this.#rates = new Float64Array(sourceCount);
-    this.timing = {
-      startNs: 0,
-      endNs: 0,
-      localNs: 0,
-      unlentNs: 0,
-      waitNs: 0,
-      linkBusyNs: 0,
-      readBytes: new Float64Array(sourceCount),
-      readableBytesPerSecond: this.#rates,
-      hits: 0,
-      lates: 0,
-      misses: 0,
-      isVoid: false,
-    };
+    this.timing = { ...noTiming(sourceCount), readableBytesPerSecond: this.#rates };
   }
 
   /** The layer group with which an interrupted step goes on. */

@@ -4,6 +4,7 @@ export { ADMISSION_SETTINGS, type AdmissionSetting } from "../scheduler/index.ts
 export {
   buildCluster,
   engineOptions,
+  limitSlices,
   memorySizes,
   type ClusterSeams,
   type EngineMemorySize,

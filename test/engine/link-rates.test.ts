@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { LinkRates } from "../../src/engine/link-rates.ts";
 import type { Arena, KvCache } from "../../src/kvcache/index.ts";
-import type { StepTiming } from "../../src/engine/ports.ts";
+import type { StepTiming } from "../../src/engine/step-timing.ts";
 import type { Pool } from "../../src/pool/index.ts";
 
 const PATH = 276e9;

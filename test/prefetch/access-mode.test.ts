@@ -117,6 +117,30 @@ function* grid(bytes: readonly number[], points: number): Generator<number[]> {
   }
 }
 
+const LINK = { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 };
+
+const SHORT_STEP = {
+  layers: 4,
+  hostNs: 10,
+  headNs: 5,
+  linearLayerNs: 7,
+  attentionLayerNs: 3,
+  hbmBytesPerSecond: 1e12,
+};
+
+/** OPT-13B on an A100, with so much attention a layer. */
+function a100Step(attentionLayerNs: number): Pick<Question, "compute" | "link" | "groupLayers"> {
+  const compute = {
+    layers: 40,
+    hostNs: 3e6,
+    headNs: 4e5,
+    linearLayerNs: 5e5,
+    attentionLayerNs,
+    hbmBytesPerSecond: 1244e9,
+  };
+  return { compute, link: LINK, groupLayers: 1 };
+}
+
 describe("the access mode", () => {
   it("mixed is as good as every split on a grid, and says what its own split costs", () => {
     fc.assert(
@@ -167,20 +191,9 @@ describe("the access mode", () => {
   });
 
   it("reads everything directly that hides in attention", () => {
-    const question: Question = {
-      compute: {
-        layers: 40,
-        hostNs: 3e6,
-        headNs: 4e5,
-        linearLayerNs: 5e5,
-        attentionLayerNs: 4e5,
-        hbmBytesPerSecond: 1244e9,
-      },
-      link: { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 },
-      groupLayers: 1,
-      bytes: [30e6, 30e6, 30e6],
-      runs: [20, 20, 20],
-      rates: [276e9, 276e9, 276e9],
+    const question = {
+      ...a100Step(4e5),
+      ...{ bytes: [30e6, 30e6, 30e6], runs: [20, 20, 20], rates: [276e9, 276e9, 276e9] },
     };
     // d* = attention / (1/N + 1/B) = 90.3 MB: all of it fits.
     expect([...choose("mixed", question).stagedBytesPerLayer]).toEqual([0, 0, 0]);
@@ -191,39 +204,17 @@ describe("the access mode", () => {
   });
 
   it("leaves no crumb to read directly where staging is best", () => {
-    const question: Question = {
-      compute: {
-        layers: 40,
-        hostNs: 3e6,
-        headNs: 4e5,
-        linearLayerNs: 5e5,
-        attentionLayerNs: 0,
-        hbmBytesPerSecond: 1244e9,
-      },
-      link: { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 },
-      groupLayers: 1,
-      bytes: [10e6, 0, 20e6],
-      runs: [7, 0, 14],
-      rates: [276e9, 0, 276e9],
+    const question = {
+      ...a100Step(0),
+      ...{ bytes: [10e6, 0, 20e6], runs: [7, 0, 14], rates: [276e9, 0, 276e9] },
     };
     expect([...choose("mixed", question).stagedBytesPerLayer]).toEqual([10e6, 0, 20e6]);
   });
 
   it("stages what a paced lender holds and reads the fast one directly", () => {
-    const question: Question = {
-      compute: {
-        layers: 40,
-        hostNs: 3e6,
-        headNs: 4e5,
-        linearLayerNs: 5e5,
-        attentionLayerNs: 2e5,
-        hbmBytesPerSecond: 1244e9,
-      },
-      link: { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 },
-      groupLayers: 1,
-      bytes: [20e6, 20e6],
-      runs: [12, 12],
-      rates: [276e9, 25e9],
+    const question = {
+      ...a100Step(2e5),
+      ...{ bytes: [20e6, 20e6], runs: [12, 12], rates: [276e9, 25e9] },
     };
     const [fastStaged, pacedStaged] = choose("mixed", question).stagedBytesPerLayer;
     expect(fastStaged).toBe(0);
@@ -231,30 +222,13 @@ describe("the access mode", () => {
   });
 
   it("predicts infinity where nothing may be read, the local step where nothing is remote", () => {
-    const compute = {
-      layers: 4,
-      hostNs: 10,
-      headNs: 5,
-      linearLayerNs: 7,
-      attentionLayerNs: 3,
-      hbmBytesPerSecond: 1e12,
-    };
-    const link = { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 };
-    expect(predictStepNs("mixed", compute, link, 1, 1000, 500, 0)).toBe(Infinity);
-    expect(predictStepNs("mixed", compute, link, 1, 0, 500, 0)).toBe(55);
+    expect(predictStepNs("mixed", SHORT_STEP, LINK, 1, 1000, 500, 0)).toBe(Infinity);
+    expect(predictStepNs("mixed", SHORT_STEP, LINK, 1, 0, 500, 0)).toBe(55);
   });
 
   it("refuses bytes at a lender that may not be read", () => {
-    const compute = {
-      layers: 4,
-      hostNs: 10,
-      headNs: 5,
-      linearLayerNs: 7,
-      attentionLayerNs: 3,
-      hbmBytesPerSecond: 1e12,
-    };
-    const link = { portBytesPerSecond: 276e9, copyCostNs: 2300, latencyNs: 7500 };
-    const question = { compute, link, groupLayers: 1, bytes: [1, 0], runs: [1, 0], rates: [0, 0] };
+    const bytes = { bytes: [1, 0], runs: [1, 0], rates: [0, 0] };
+    const question = { compute: SHORT_STEP, link: LINK, groupLayers: 1, ...bytes };
     expect(() => choose("staged", question)).toThrow("unreadable source 0");
   });
 });

@@ -1,35 +1,21 @@
 /** How generations end: clients that go, are too many; failures; shutdown. */
 
 import OpenAI, { type APIError } from "openai";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AssertionFailure } from "../../src/base/index.ts";
-import { startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+import { serverOfEachTest, startTestServer, until } from "./test-server.ts";
 
-let running: TestServer | null = null;
-afterEach(async () => {
-  expect(running?.failures ?? []).toEqual([]);
-  await running?.close();
-  running = null;
-});
-
-async function start(options: TestServerOptions): Promise<TestServer> {
-  return (running = await startTestServer(options));
-}
+const start = serverOfEachTest();
 
 const messages = [{ role: "user" as const, content: "Hi" }];
 const ask = { model: "fake", messages };
-
-/** Waits for what another task brings about; fails by the test's own time limit. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
 
 describe("a client that goes", () => {
   it.each([
     ["a stream", true],
     ["a whole answer", false],
   ])("ends the generations of %s, and KV is free a step later", async (_, stream) => {
-    const { client, models, context } = await start({ models: [{ isManual: true }] });
+    const { client, models, context, url } = await start({ models: [{ isManual: true }] });
     const [model] = models;
     const abort = new AbortController();
     const { signal } = abort;
@@ -50,7 +36,7 @@ describe("a client that goes", () => {
     await settled;
     await until(() => context.desk.requestCount === 0);
     expect(context.desk.directory.live()).toEqual([]);
-    expect(await metric("vllm:request_success_total")).toContain('finished_reason="abort"} 2');
+    expect(await metric(url, "vllm:request_success_total")).toContain('finished_reason="abort"} 2');
   });
 
   it("while it waits in the queue ends its place there", async () => {
@@ -171,7 +157,7 @@ describe("a generation that fails", () => {
     ["timeout", 503],
     ["engine-lost", 503],
   ] as const)("by %s is %i, and an event once something was sent", async (reason, status) => {
-    const { client } = await start({ models: [{ failure: { reason, at: 3 } }] });
+    const { client, url } = await start({ models: [{ failure: { reason, at: 3 } }] });
     await expect(client.chat.completions.create(ask)).rejects.toMatchObject({ status });
     const stream = await client.chat.completions.create({ ...ask, stream: true });
     let text = "";
@@ -180,7 +166,7 @@ describe("a generation that fails", () => {
     };
     await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError);
     expect("Hello, world".startsWith(text)).toBe(true);
-    expect(await metric("vllm:request_success_total")).toContain('finished_reason="error"} 2');
+    expect(await metric(url, "vllm:request_success_total")).toContain('finished_reason="error"} 2');
   });
 
   it("takes its request's other choices with it", async () => {
@@ -222,8 +208,8 @@ describe("shutdown", () => {
   });
 });
 
-async function metric(name: string): Promise<string> {
-  const text = await (await fetch(`${running!.url}/metrics`)).text();
+async function metric(url: string, name: string): Promise<string> {
+  const text = await (await fetch(`${url}/metrics`)).text();
   return text
     .split("\n")
     .filter((line) => line.startsWith(name))

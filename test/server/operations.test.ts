@@ -1,7 +1,7 @@
 /** What operators ask: metrics, health, the OpenAPI document, where KV lies, who gets a request. */
 
 import { afterEach, describe, expect, it } from "vitest";
-import { startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+import { startTestServer, until, type TestServer, type TestServerOptions } from "./test-server.ts";
 
 let running: TestServer | null = null;
 afterEach(async () => {
@@ -14,10 +14,6 @@ async function start(options: TestServerOptions = {}): Promise<TestServer> {
 }
 
 const text = async (path: string) => (await fetch(`${running!.url}${path}`)).text();
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
 
 describe("metrics", () => {
   it("have vLLM's names, and what they count adds up", async () => {

@@ -1,24 +1,10 @@
 /** Clients that do not read: what their answers cost, that nothing is lost, and when it ends. */
 
 import { connect, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
-import { startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+import { describe, expect, it } from "vitest";
+import { serverOfEachTest, until } from "./test-server.ts";
 
-let running: TestServer | null = null;
-afterEach(async () => {
-  expect(running?.failures ?? []).toEqual([]);
-  await running?.close();
-  running = null;
-});
-
-async function start(options: TestServerOptions): Promise<TestServer> {
-  return (running = await startTestServer(options));
-}
-
-/** Waits for what another task brings about; fails by the test's own time limit. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
+const start = serverOfEachTest();
 
 describe("a client that reads slowly", () => {
   /** More than the sockets of a loopback connection take in, nearly all of it before any token. */

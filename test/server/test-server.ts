@@ -2,6 +2,7 @@
 
 import OpenAI from "openai";
 import { pino } from "pino";
+import { afterEach, expect } from "vitest";
 import {
   HttpServer,
   SERVER_LIMITS,
@@ -55,6 +56,25 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const apiKey = options.apiKey ?? "unused";
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
   return { server, context, models, url, client, failures, close: () => server.close(0) };
+}
+
+/**
+ * @returns what starts the server of a test. It is closed when the test is over, and no error may
+ * have been logged by then.
+ */
+export function serverOfEachTest(): (options: TestServerOptions) => Promise<TestServer> {
+  let running: TestServer | null = null;
+  afterEach(async () => {
+    expect(running?.failures ?? []).toEqual([]);
+    await running?.close();
+    running = null;
+  });
+  return async (options) => (running = await startTestServer(options));
+}
+
+/** Waits for what another task brings about; fails by the test's own time limit. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
 function engineOf(model: FakeModel, index: number, hasTemplate: boolean): HostedEngine {

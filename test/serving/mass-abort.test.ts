@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { engineId, Prng } from "../../src/base/index.ts";
 import { VirtualServer, type Generation } from "../../src/serving/index.ts";
 import { tinyConfig, tinyWeights } from "./tiny-model.ts";
+import { tinyCheckpoint, TINY_SERVER } from "./tiny-server.ts";
 
 const REQUESTS = 10_000;
 const SECOND = 1e9;
@@ -21,21 +22,11 @@ const config = {
 };
 
 async function createServer(): Promise<VirtualServer> {
-  const weights = tinyWeights(5);
   return VirtualServer.create({
+    ...TINY_SERVER,
     deviceBytes: [1 << 20, 1 << 20, 1 << 20],
-    checkpoint: { name: "tiny", config, weights, tokenizer: null as never, chatTemplate: null },
-    memory: "shared",
+    checkpoint: tinyCheckpoint(config, tinyWeights(5)),
     limits: { maxBatchTokens: 512, maxSequences: 64, waitingMax: 100_000 },
-    pool: { headroom: { kind: "none" } },
-    roleTimes: { lentQuietNs: 0, shortageNs: 0, keepEmptyNs: 0.1 * SECOND },
-    rates: { hostNs: 3e6, flopsPerSecond: 2e9, memoryBytesPerSecond: 1e9 },
-    links: {
-      latencyNs: 7500,
-      copyCostNs: 2000,
-      deviceBytesPerSecond: 3e8,
-      hostBytesPerSecond: 1e8,
-    },
   });
 }
 

@@ -2,7 +2,6 @@
 // and that a step is not published whose slices were reused.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { Prng } from "../../src/base/index.ts";
 import {
   VirtualServer,
   type Generation,
@@ -11,8 +10,8 @@ import {
 } from "../../src/serving/index.ts";
 import { SoloDecoder } from "./solo-decoder.ts";
 import { tinyConfig, tinyWeights } from "./tiny-model.ts";
+import { greedyRequest, submitTo, tinyCheckpoint, TINY_SERVER } from "./tiny-server.ts";
 
-const SECOND = 1e9;
 const config = { ...tinyConfig(2), kvHeads: 4, headDim: 16, contextTokensMax: 300 };
 const open: { close(): Promise<void> }[] = [];
 
@@ -21,43 +20,22 @@ afterEach(async () => {
 });
 
 async function serverOf(options: Partial<ServedServerOptions> = {}): Promise<VirtualServer> {
-  const weights = tinyWeights(5);
   const server = await VirtualServer.create({
+    ...TINY_SERVER,
     deviceBytes: [2 << 20],
-    checkpoint: { name: "tiny", config, weights, tokenizer: null as never, chatTemplate: null },
-    memory: "shared",
+    checkpoint: tinyCheckpoint(config, tinyWeights(5)),
     limits: { maxBatchTokens: 128, maxSequences: 32, waitingMax: 4 },
-    pool: { headroom: { kind: "none" } },
-    roleTimes: { lentQuietNs: 0, shortageNs: 0, keepEmptyNs: 0.1 * SECOND },
-    rates: { hostNs: 3e6, flopsPerSecond: 2e9, memoryBytesPerSecond: 1e9 },
-    links: {
-      latencyNs: 7500,
-      copyCostNs: 2000,
-      deviceBytesPerSecond: 3e8,
-      hostBytesPerSecond: 1e8,
-    },
     ...options,
   });
   open.push(server);
   return server;
 }
 
-function requestOf(promptTokens: number, outputTokensMax: number, seed = 0): GenerationRequest {
-  const prng = new Prng(seed, promptTokens);
-  return {
-    promptIds: Int32Array.from({ length: promptTokens }, () => prng.nextBelow(config.vocab)),
-    outputTokensMax,
-    sampling: { temperature: 0, topP: 1, seed },
-    stopIds: [],
-    topLogprobs: null,
-  };
-}
+const requestOf = (promptTokens: number, outputTokensMax: number, seed = 0): GenerationRequest =>
+  greedyRequest(config.vocab, promptTokens, outputTokensMax, seed);
 
-function submit(server: VirtualServer, request: GenerationRequest, engine = 0): Generation {
-  const got = server.engines[engine]!.submit(request);
-  if ("reason" in got) throw new Error(got.reason);
-  return got;
-}
+const submit = (server: VirtualServer, request: GenerationRequest, engine = 0): Generation =>
+  submitTo(server.engines[engine]!, request);
 
 const idsOf = (generation: Generation): number[] =>
   Array.from({ length: generation.tokenCount }, (_, index) => generation.tokenAt(index));

@@ -7,27 +7,20 @@ import {
   ServedServer,
   type Generation,
   type GenerationRequest,
-  type ServedEngine,
   type ServedServerOptions,
 } from "../../src/serving/index.ts";
 import { SoloDecoder } from "./solo-decoder.ts";
 import { tinyConfig, tinyWeights } from "./tiny-model.ts";
+import { submitTo, tinyCheckpoint, TINY_SERVER } from "./tiny-server.ts";
 
-const SECOND = 1e9;
 const config = { ...tinyConfig(4), kvHeads: 4, headDim: 8, contextTokensMax: 512 };
 
 const OPTIONS: ServedServerOptions = {
+  ...TINY_SERVER,
+  memory: "auto",
   deviceBytes: [2 << 20, 2 << 20, 2 << 20],
-  checkpoint: {
-    name: "tiny",
-    config,
-    weights: tinyWeights(7),
-    tokenizer: null as never,
-    chatTemplate: null,
-  },
+  checkpoint: tinyCheckpoint(config, tinyWeights(7)),
   limits: { maxBatchTokens: 128, maxSequences: 64 },
-  pool: { headroom: { kind: "none" } },
-  roleTimes: { lentQuietNs: 0, shortageNs: 0, keepEmptyNs: 0.1 * SECOND },
   rates: { hostNs: 2e6, flopsPerSecond: 4e9, memoryBytesPerSecond: 2e9 },
   links: { latencyNs: 7500, copyCostNs: 2000, deviceBytesPerSecond: 1e9, hostBytesPerSecond: 3e8 },
 };
@@ -47,12 +40,6 @@ function request(prng: Prng, index: number, outputMax: number): GenerationReques
     stopIds: index % 5 === 0 ? [5] : [],
     topLogprobs: 0,
   };
-}
-
-function submitTo(engine: ServedEngine, of: GenerationRequest): Generation {
-  const got = engine.submit(of);
-  if ("reason" in got) throw new Error(got.reason);
-  return got;
 }
 
 /** All that was generated is what the prompt has alone; aborted ones have the beginning of it. */

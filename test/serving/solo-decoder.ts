@@ -16,11 +16,11 @@ import {
   Decoder,
   decoderBytes,
   kvBytesPerToken,
+  logprobsOf,
   type CheckpointWeights,
   type ModelConfig,
 } from "../../src/model/index.ts";
 import type { GenerationRequest } from "../../src/serving/index.ts";
-import { tokenLogprob } from "../../src/serving/logprobs.ts";
 
 const BLOCK_TOKENS = 16;
 const PAGE_BYTES = 65_536;
@@ -78,7 +78,7 @@ export class SoloDecoder {
       const logits = this.#step(ids, first);
       first += ids.length;
       const id = chooseToken(logits, request.sampling, first);
-      tokens.push({ id, logprob: tokenLogprob(logits, id, 0).logprob });
+      tokens.push({ id, logprob: logprobsOf(logits, id, 0).logprob });
       if (request.stopIds.includes(id)) break;
       ids = Int32Array.of(id);
     }

@@ -4,28 +4,19 @@ import { expect, it } from "vitest";
 import { Prng } from "../../src/base/index.ts";
 import { VirtualServer } from "../../src/serving/index.ts";
 import { tinyConfig, tinyWeights } from "./tiny-model.ts";
+import { tinyCheckpoint, TINY_SERVER } from "./tiny-server.ts";
 
 const SECOND = 1e9;
 const config = { ...tinyConfig(2), kvHeads: 4, headDim: 16, contextTokensMax: 512 };
 
 /** @param tenants of each engine, in order */
 async function createServer(tenants: readonly string[]): Promise<VirtualServer> {
-  const weights = tinyWeights(5);
   return VirtualServer.create({
+    ...TINY_SERVER,
     deviceBytes: tenants.map(() => 2 << 20),
-    checkpoint: { name: "tiny", config, weights, tokenizer: null as never, chatTemplate: null },
+    checkpoint: tinyCheckpoint(config, tinyWeights(5)),
     engines: tenants.map((tenant, device) => ({ name: `engine-${device}`, device, tenant })),
-    memory: "shared",
     limits: { maxBatchTokens: 128, maxSequences: 32 },
-    pool: { headroom: { kind: "none" } },
-    roleTimes: { lentQuietNs: 0, shortageNs: 0, keepEmptyNs: 0.1 * SECOND },
-    rates: { hostNs: 3e6, flopsPerSecond: 2e9, memoryBytesPerSecond: 1e9 },
-    links: {
-      latencyNs: 7500,
-      copyCostNs: 2000,
-      deviceBytesPerSecond: 3e8,
-      hostBytesPerSecond: 1e8,
-    },
   });
 }
 

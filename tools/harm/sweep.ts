@@ -42,6 +42,7 @@ function whole(name: string, text: string): number {
 async function sweep(seeds: readonly number[], processes: number): Promise<ServerVerdict[]> {
   const output = {
     isTerminal: process.stderr.isTTY === true,
+    widthColumns: process.stderr.columns ?? 80,
     nowMs: () => performance.now(),
     write: (text: string) => void process.stderr.write(text),
   };

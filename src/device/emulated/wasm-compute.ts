@@ -36,14 +36,7 @@ interface Kernels {
     columns: number,
     outs: number,
   ): void;
-  rmsNorm(
-    out: number,
-    x: number,
-    weight: number,
-    rows: number,
-    columns: number,
-    eps: number,
-  ): void;
+  readonly rmsNorm: Compute["rmsNorm"];
   swiGlu(out: number, gate: number, up: number, count: number): void;
   add(x: number, y: number, count: number): void;
   attend(
