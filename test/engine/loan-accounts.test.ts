@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { EngineOptions } from "../../src/engine/engine-options.ts";
 import { LoanAccounts } from "../../src/engine/loan-accounts.ts";
-import type { StepTiming } from "../../src/engine/ports.ts";
+import type { StepTiming } from "../../src/engine/step-timing.ts";
 import { StepCost } from "../../src/engine/step-cost.ts";
 import type { CostModel } from "../../src/hardware/index.ts";
 import type { Arena, KvCache } from "../../src/kvcache/index.ts";

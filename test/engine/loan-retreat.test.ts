@@ -12,13 +12,12 @@ class Bench {
   readonly losing = new Set<number>();
   readonly trust = new LoanTrust();
   readonly done: string[] = [];
-  slowNs = 0;
+  readonly tokenTimes = { slowNs: 0 };
   held = [10, 0, 8, 16, 0];
   readonly retreat: LoanRetreat;
 
   constructor(lenderShare: number | null = 0.02) {
-    const { held, losing, done } = this;
-    const bench = this;
+    const { held, losing, done, tokenTimes } = this;
     const parts = {
       pool: { isLosing: (lender: number) => losing.has(lender) },
       arena: { engine: 0, borrowedSlices: held[2]! + held[3]! },
@@ -28,11 +27,7 @@ class Bench {
         shed: (count: number) => done.push(`shed ${count}`),
       },
       residency: { comeHome: (source: number) => done.push(`home ${source}`) },
-      tokenTimes: {
-        get slowNs(): number {
-          return bench.slowNs;
-        },
-      },
+      tokenTimes,
     };
     this.retreat = new LoanRetreat(
       { engineCount: 3, tpotTargetNs: TARGET_NS, lenderShare },
@@ -75,13 +70,13 @@ describe("a lender whose account loses", () => {
 describe("late tokens", () => {
   it("send an eighth of all loans back, and again three seconds later", () => {
     const bench = new Bench();
-    bench.slowNs = TARGET_NS;
+    bench.tokenTimes.slowNs = TARGET_NS;
     expect(bench.at(1)).toEqual([]);
-    bench.slowNs = TARGET_NS + 1;
+    bench.tokenTimes.slowNs = TARGET_NS + 1;
     expect(bench.at(2)).toEqual(["shed 3"]);
     expect(bench.at(4.9)).toEqual([]);
     expect(bench.at(5)).toEqual(["shed 3"]);
-    bench.slowNs = TARGET_NS;
+    bench.tokenTimes.slowNs = TARGET_NS;
     expect(bench.at(9)).toEqual([]);
   });
 });
