@@ -52,7 +52,7 @@ const SITUATIONS: readonly (readonly [string, Situation, Expected])[] = [
   ],
   [
     "half borrowed and staged",
-    { ...twoLenders, pool: { accessMode: "staged" } },
+    { ...twoLenders, ownSlices: 12, pool: { accessMode: "staged" } },
     { "remote share": half, "staged blocks": some, "prefetch hit": some },
   ],
   [
