@@ -5,7 +5,8 @@
  * Run by hand (`npx tsx tools/equal-load.ts [scenario...] [--seeds N] [--setting NAME]`);
  * docs/EXPERIMENTS.md quotes it. The scenario gives server, lenders and their load; the first
  * engine's workload is replaced. Loads are shares of what `static` serves when saturated, which is
- * measured first. All systems run with one admission setting, and seeds are pooled.
+ * measured first. All systems run with one admission setting, and seeds are pooled: as many as
+ * asked for, and more at a load where they hold fewer requests than percentiles want.
  */
 
 import { parseArgs } from "node:util";
@@ -28,6 +29,8 @@ const LENGTHS: Readonly<Record<string, readonly [prompt: number, output: number]
 const SHARES = [0.4, 0.6, 0.8, 0.9, 0.95];
 const BORROWER = 0;
 const SYSTEMS = ["static", "double", "ema"];
+/** Requests that the seeds of a load hold together: fifty are then beyond p99. */
+const POOLED_MIN = 5000;
 
 interface Question {
   readonly path: string;
@@ -65,23 +68,24 @@ function report(question: Question): void {
   const seconds = Math.ceil(arrivalNs[count - 1]! / 1e9);
   console.log(`\n${name}, ${seeds} seeds, ${question.setting.name}`);
   console.log(`  static serves ${rate.toFixed(2)} requests/s when saturated`);
-  const run = (workload: string): EngineRecord[][] => {
+  const run = (workload: string, pooledMin = 0): EngineRecord[][] => {
     const set = [`engines.${engineName}.workload=${workload}`];
-    return records(readScenario(path, { set, traces: [] }), question);
+    return records(readScenario(path, { set, traces: [] }), question, pooledMin);
   };
   const maxPrompt = Math.min(8192, own.engines[BORROWER]!.model.contextTokensMax / 2);
   const poisson = (perSecond: number, from: number, to: number, tokens: number): string =>
     `{ arrivals: poisson, rate: ${perSecond}, seconds: ${to - from}, offsetSeconds: ${from}, ` +
     `lengths: { prompt: ${prompt}, output: ${tokens}, maxPrompt: ${maxPrompt} } }`;
   for (const share of SHARES) {
-    print(`load ${share}`, own, run(poisson(share * rate, 0, seconds, output)));
+    const workload = poisson(share * rate, 0, seconds, output);
+    print(`load ${share}`, own, run(workload, POOLED_MIN));
   }
   // Twice as long from the middle on, at half the rate: as many tokens, and sequences half as many.
   const half = Math.round(seconds / 2);
   const drifting = (times: number): string =>
     `[${poisson(times * rate, 0, half, output)}, ` +
     `${poisson((times * rate) / 2, half, seconds, 2 * output)}]`;
-  print("drift at 0.6", own, run(drifting(0.6)));
+  print("drift at 0.6", own, run(drifting(0.6), POOLED_MIN));
   print("drift, saturated", own, run(drifting(3)));
   const backlog =
     `{ arrivals: backlog, requests: ${Math.round(600 * rate)}, ` +
@@ -89,13 +93,20 @@ function report(question: Question): void {
   print("all at once", own, run(backlog));
 }
 
-/** (systems, seeds) the borrower. */
-function records(scenario: Scenario, { seeds, setting }: Question): EngineRecord[][] {
+/** (systems, seeds) the borrower; seeds go on until so many requests arrive in them. */
+function records(
+  scenario: Scenario,
+  { seeds, setting }: Question,
+  pooledMin: number,
+): EngineRecord[][] {
+  const drawn: number[] = [];
+  let requests = 0;
+  for (let seed = scenario.seed; drawn.length < seeds || requests < pooledMin; seed++) {
+    drawn.push(seed);
+    requests += scenario.engines[BORROWER]!.requests(seed).count;
+  }
   return systemsByName(scenario, SYSTEMS).map((system) =>
-    Array.from(
-      { length: seeds },
-      (_, index) => simulate(scenario, system, scenario.seed + index, setting).engines[BORROWER]!,
-    ),
+    drawn.map((seed) => simulate(scenario, system, seed, setting).engines[BORROWER]!),
   );
 }
 

@@ -121,8 +121,7 @@ function factLines({ sums, blockTokens }: LedgerRun): string[] {
   const percent = (part: number, whole: number): string => ((100 * part) / whole).toFixed(1);
   const ms = (ns: number): string => `${scaled(ns, 1e6, 3)} ms`;
   const gb = (bytes: number): string => `${scaled(bytes, 1e9, 2)} GB`;
-  const stalls = (sums.decodeWaitNs + sums.promptWaitNs) / sums.linkBusyNs;
-  return [
+  const lines = [
     `    a step: ${ms(sums.stepNs)}, local ${ms(sums.localNs)}, decodes ${ms(sums.decodeNs)}; ` +
       `prompts in ${percent(sums.promptSteps, sums.steps)} % of steps`,
     `    memory: ${perStep(sums.capacityBlocks * blockTokens, 0)} tokens ` +
@@ -131,10 +130,15 @@ function factLines({ sums, blockTokens }: LedgerRun): string[] {
       `${perStep(sums.borrowedBlocks * blockTokens, 0)}), ` +
       `${percent(sums.usedBlocks, sums.capacityBlocks)} % filled by ` +
       `${perStep(sums.residents, 1)} sequences; ${sums.preemptions} preemptions`,
+  ];
+  if (sums.linkBusyNs === 0) return lines;
+  const hidden = 1 - (sums.decodeWaitNs + sums.promptWaitNs) / sums.linkBusyNs;
+  lines.push(
     `    link: remote ${gb(sums.remoteBytes)}, staged ${gb(sums.stagedBytes)}, busy ` +
       `${ms(sums.linkBusyNs)}, waits ${ms(sums.decodeWaitNs)} in decode steps and ` +
-      `${ms(sums.promptWaitNs)} in others: hidden ${(1 - stalls).toFixed(4)}`,
-  ];
+      `${ms(sums.promptWaitNs)} in others: hidden ${hidden.toFixed(4)}`,
+  );
+  return lines;
 }
 
 function signed(value: number): string {
