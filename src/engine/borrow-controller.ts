@@ -30,7 +30,6 @@ import { StandOff } from "./stand-off.ts";
 import type { StepPlanner } from "./step-planner.ts";
 
 export interface BorrowOptions extends LoanAmountOptions, LoanRetreatOptions {
-  readonly borrowLimitSlices: number;
   readonly roleTimes?: RoleTimes;
 }
 
@@ -185,7 +184,7 @@ export class BorrowController {
 
   #ask(wanted: number, nowNs: number): void {
     const held = this.#arena.borrowedSlices;
-    const limit = this.#options.borrowLimitSlices;
+    const limit = this.#pool.borrowLimitOf(this.#arena.engine);
     if (held >= limit) {
       this.#arena.refusals.limit++;
       return;

@@ -22,9 +22,7 @@ export interface EngineOptions {
   readonly ownSlices: number;
   /** (engines) slices each engine owns. */
   readonly slicesOf: readonly number[];
-  /** Slices it may borrow; Infinity without a cap. */
-  readonly borrowLimitSlices: number;
-  /** Slices it could borrow at the very most: its limit, and what all others lend when idle. */
+  /** The most it could borrow: its limit when it was made, and what all others lend when idle. */
   readonly borrowSlicesMax: number;
   /** (rows) the source of every row: all slices of the server, then host rows. */
   readonly sourceOfRow: Int16Array;

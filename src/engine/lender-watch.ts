@@ -164,7 +164,7 @@ export class LenderWatch {
   #borrowFor(blocks: number, source: number, nowNs: number): boolean {
     const { arena, residency, kv } = this.#parts;
     const homeless = blocks - residency.places.refugeBlocks(source);
-    const room = this.#options.borrowLimitSlices - arena.borrowedSlices;
+    const room = this.#pool.borrowLimitOf(arena.engine) - arena.borrowedSlices;
     const wanted = Math.min(room, Math.ceil(homeless / kv.layout.blocksPerSlice));
     if (wanted <= 0 || this.#pool.obtainable(arena.engine, nowNs).fromIdleLenders === 0) {
       return false;

@@ -4,10 +4,17 @@
  * Filled by the pool inside `apply`, emptied by each engine at the top of its tick. Events are
  * plain data and belong to the reader once polled. In process nothing is lost, repeated or
  * reordered; the broker's sessions take over where that stops being true.
+ *
+ * What lies unread is bounded: of a lender's comings and goings the last alone says what is so, and
+ * all else is of slices, which an engine has so many of, or answers what it asked. Who does not
+ * read what it asked for has a bug, and trips over the limit.
  */
 
 import { assert, type EngineId } from "../base/index.ts";
 import type { PoolEvent } from "./commands.ts";
+
+/** Beyond all that the largest server can have to say at once: some 30,000 slices. */
+const UNREAD_MAX = 2 ** 18;
 
 /** First in, first out; reading the last event of a queue frees its room. */
 export class Mailboxes {
@@ -22,7 +29,10 @@ export class Mailboxes {
   }
 
   post(engine: EngineId, event: PoolEvent): void {
-    if (this.#queues[engine]!.push(event) === 1) this.#readerCount++;
+    if (event.type === "LenderActivity" && this.#replaces(engine, event)) return;
+    const count = this.#queues[engine]!.push(event);
+    if (count === 1) this.#readerCount++;
+    assert(count <= UNREAD_MAX, () => `mailboxes: ${count} events of engine ${engine} lie unread`);
   }
 
   /** @returns the oldest unread event, or `null` when there is none. */
@@ -68,6 +78,18 @@ export class Mailboxes {
       const isSound = head < queue.length || (head === 0 && queue.length === 0);
       assert(isSound, () => `mailboxes: engine ${engine} reads event ${head} of ${queue.length}`);
     });
+  }
+
+  /** The last word on a lender takes the place of the one that its reader has not read. */
+  #replaces(engine: EngineId, event: Extract<PoolEvent, { type: "LenderActivity" }>): boolean {
+    const queue = this.#queues[engine]!;
+    for (let index = queue.length - 1; index >= this.#heads[engine]!; index--) {
+      const earlier = queue[index]!;
+      if (earlier.type !== "LenderActivity" || earlier.lender !== event.lender) continue;
+      queue[index] = event;
+      return true;
+    }
+    return false;
   }
 
   /** What lies unread, oldest first; for check(). */

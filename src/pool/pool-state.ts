@@ -14,7 +14,7 @@ import { SliceLedger } from "./ledger.ts";
 import { Mailboxes } from "./mailboxes.ts";
 import type { LenderColumns } from "./placement.ts";
 import { ReadRates } from "./read-rates.ts";
-import { RecallBook } from "./recall-book.ts";
+import { RecallBook, type FinishedRecall } from "./recall-book.ts";
 
 /** One engine, in the order of EngineId. */
 export interface PoolMember {
@@ -32,6 +32,8 @@ export interface PoolOptions {
   readonly pathBytesPerSecond: Float64Array;
   readonly refillDeadlineNs: number;
   readonly accountWindowNs: number;
+  /** Told of each recall that has finished, in that order; the pool keeps none of them. */
+  readonly onRecallFinished?: (recall: FinishedRecall) => void;
 }
 
 /** Every part checks itself; what must agree between them is check-pool.ts's. */
@@ -62,7 +64,7 @@ export class PoolState {
     this.refillDeadlineNs = options.refillDeadlineNs;
     this.ledger = new SliceLedger(members.map((member) => member.sliceCount));
     this.leases = new Leases(count, this.ledger.sliceCount);
-    this.book = new RecallBook(count);
+    this.book = new RecallBook(count, options.onRecallFinished ?? (() => {}));
     this.accounts = new Accounts(count * count, options.accountWindowNs);
     this.reads = new ReadRates(count, pathBytesPerSecond);
     this.mailboxes = new Mailboxes(count);

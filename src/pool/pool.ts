@@ -18,7 +18,6 @@ import { checkPool } from "./check-pool.ts";
 import type { PoolCommand, PoolEvent } from "./commands.ts";
 import type { PoolCounts } from "./counters.ts";
 import { PoolState, type PoolMember, type PoolOptions } from "./pool-state.ts";
-import type { FinishedRecall } from "./recall-book.ts";
 import { requestSlices } from "./requests.ts";
 import { recallSlices, removeEngine, sendHome } from "./returns.ts";
 
@@ -49,11 +48,6 @@ export class Pool {
   /** Every command, event, refusal, transition of slices and recall so far, by name. */
   get counts(): Readonly<PoolCounts> {
     return this.#state.counts;
-  }
-
-  /** Finished recalls in the order they finished. */
-  get recalls(): readonly FinishedRecall[] {
-    return this.#state.book.finished;
   }
 
   /** Executes one command; the events that answer it lie in the mailboxes when it returns. */
@@ -141,6 +135,11 @@ export class Pool {
 
   borrowedSlices(engine: EngineId): number {
     return this.#state.leases.borrowedCounts[engine]!;
+  }
+
+  /** Slices of others that an engine may hold just now; Infinity where there is no limit. */
+  borrowLimitOf(engine: EngineId): number {
+    return this.#state.borrowLimits[engine]!;
   }
 
   lentTo(lender: EngineId, borrower: EngineId): number {

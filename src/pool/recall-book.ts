@@ -1,11 +1,11 @@
 /**
- * The recalls of each lender that are not finished, and the waits of those that are.
+ * The recalls of each lender that are not finished; those that are it tells, and forgets.
  *
  * Used by the pool alone. It does not know leases: whichever slice comes home first serves the
  * recall that is most urgent: the oldest DEMAND, then the oldest REFILL. An upgrade takes slices
  * over from refill recalls, newest first, so that no slice is waited for twice.
  *
- *    open --(slices come home)--> finished: recorded with the time of its last slice
+ *    open --(slices come home)--> finished: told with the time of its last slice, and forgotten
  *      |
  *      +--(a demand takes over all that is left)--> finished with what came, or nothing came: gone
  *
@@ -40,10 +40,11 @@ interface LenderQueue {
 
 /** Open recalls by lender, in the order in which returns serve them. */
 export class RecallBook {
-  readonly finished: FinishedRecall[] = [];
   readonly #queues: LenderQueue[];
+  readonly #onFinished: (recall: FinishedRecall) => void;
 
-  constructor(engineCount: number) {
+  constructor(engineCount: number, onFinished: (recall: FinishedRecall) => void) {
+    this.#onFinished = onFinished;
     this.#queues = Array.from({ length: engineCount }, () => emptyQueue());
   }
 
@@ -123,7 +124,7 @@ export class RecallBook {
 
   #finish(recall: OpenRecall): void {
     const { kind, arrived, requestNs, lastArrivalNs } = recall;
-    this.finished.push({ kind, slices: arrived, waitNs: lastArrivalNs - requestNs });
+    this.#onFinished({ kind, slices: arrived, waitNs: lastArrivalNs - requestNs });
   }
 }
 

@@ -142,7 +142,6 @@ export class ServerPlan {
       cost: this.cost,
       ownSlices: this.ownSlices[index]!,
       slicesOf: this.ownSlices,
-      borrowLimitSlices: limit,
       borrowSlicesMax: Math.min(limit, others),
       ...laySliceRows(this.ownSlices, index, this.isElastic),
       pathBytesPerSecond: paths,

@@ -18,7 +18,7 @@ import {
   type StepRunner,
 } from "../engine/index.ts";
 import { createKvLayout, laySliceRows, type KvLayout } from "../kvcache/index.ts";
-import { lendableSlices, Pool } from "../pool/index.ts";
+import { lendableSlices, Pool, type FinishedRecall } from "../pool/index.ts";
 import type { MemoryLimit, Scenario, SystemSettings } from "../scenario/index.ts";
 import type { AdmissionSetting } from "../scheduler/index.ts";
 import type { RequestTable } from "../workload/index.ts";
@@ -109,6 +109,7 @@ export function buildCluster(
   const tables = engines.map((engine) => engine.requests(seed));
   const totalWindow = totalWindowOf(tables);
   const load = new ServerLoad(topology, system.pool.interference, system.pool.lenderShare);
+  const recalls: FinishedRecall[] = [];
   const made = new Pool({
     members: engines.map((engine, index) => ({
       device: engine.gpuIndex,
@@ -118,6 +119,7 @@ export function buildCluster(
     pathBytesPerSecond: enginePaths(scenario),
     refillDeadlineNs: WAIT_TIMES.refillNs,
     accountWindowNs: WAIT_TIMES.accountWindowNs,
+    onRecallFinished: (recall) => recalls.push(recall),
   });
   const pool = seams.pool?.(made) ?? made;
   const costModels = new CostModels(scenario);
@@ -159,11 +161,10 @@ export function buildCluster(
       seams.copies?.(copies, index) ?? copies,
       seams.sink?.(recorder, index) ?? recorder,
     );
-    const { sliceBytes } = system.pool;
-    const gpu = engine.gpuIndex;
-    return { engine: running, gpu, recorder, requests: tables[index]!, sliceBytes };
+    const [requests, gpu] = [tables[index]!, engine.gpuIndex];
+    return { engine: running, gpu, recorder, requests, sliceBytes: system.pool.sliceBytes };
   });
-  return new Cluster(members, pool, load);
+  return new Cluster(members, pool, load, recalls);
 }
 
 /** @returns slices an engine may borrow in this system; Infinity for no cap. */
@@ -234,7 +235,6 @@ export function engineOptions(
     cost: costModels.of(index),
     ownSlices: size.ownSlices,
     slicesOf,
-    borrowLimitSlices: limit,
     borrowSlicesMax: Math.min(limit, others),
     ...laySliceRows(slicesOf, index, isElastic),
     pathBytesPerSecond: Float64Array.of(0, ...engines.map((_, l) => paths[l * n + index]!), 0),

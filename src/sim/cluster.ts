@@ -12,7 +12,7 @@
 
 import { assert, engineId } from "../base/index.ts";
 import type { Engine } from "../engine/index.ts";
-import type { Pool } from "../pool/index.ts";
+import type { FinishedRecall, Pool } from "../pool/index.ts";
 import type { RequestTable } from "../workload/index.ts";
 import { DueTimes } from "./due-times.ts";
 import type { Recorder } from "./recorder.ts";
@@ -33,6 +33,8 @@ export class Cluster {
   readonly members: readonly ClusterMember[];
   readonly pool: Pool;
   readonly load: ServerLoad;
+  /** Recalls that have finished, in that order; they grow with the run. */
+  readonly recalls: readonly FinishedRecall[];
   nowNs = 0;
   events = 0;
   readonly #due: DueTimes;
@@ -41,7 +43,13 @@ export class Cluster {
   #ticked = 0;
   #ticksAtOnce = 0;
 
-  constructor(members: readonly ClusterMember[], pool: Pool, load: ServerLoad) {
+  constructor(
+    members: readonly ClusterMember[],
+    pool: Pool,
+    load: ServerLoad,
+    recalls: readonly FinishedRecall[],
+  ) {
+    this.recalls = recalls;
     this.members = members;
     this.pool = pool;
     this.load = load;

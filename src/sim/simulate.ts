@@ -53,7 +53,7 @@ export function simulate(
     totalWindow: totalWindowOf(cluster.members.map((member) => member.requests)),
     endNs: cluster.nowNs,
     engines,
-    recalls: cluster.pool.recalls.map(({ kind, slices, waitNs }) => ({ kind, slices, waitNs })),
+    recalls: cluster.recalls.map(({ kind, slices, waitNs }) => ({ kind, slices, waitNs })),
     links: linkRecords(cluster, scenario.topology.gpus.length),
     digest: digest.toString(),
     samples: sampler.samples,

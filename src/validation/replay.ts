@@ -157,7 +157,6 @@ function engineOptions(setup: ReplaySetup): EngineOptions {
     cost,
     ownSlices,
     slicesOf: [ownSlices],
-    borrowLimitSlices: 0,
     borrowSlicesMax: 0,
     sourceOfRow: new Int16Array(ownSlices),
     hostRows: [],

@@ -7,7 +7,7 @@ import { Chains } from "../../src/pool/chains.ts";
 import { Leases } from "../../src/pool/leases.ts";
 import { SliceLedger } from "../../src/pool/ledger.ts";
 import { Mailboxes } from "../../src/pool/mailboxes.ts";
-import { RecallBook } from "../../src/pool/recall-book.ts";
+import { RecallBook, type FinishedRecall } from "../../src/pool/recall-book.ts";
 import { NaiveRecalls } from "./naive-recalls.ts";
 
 const long = { maxLength: 80, size: "max" } as const;
@@ -47,6 +47,32 @@ describe("Chains", () => {
 });
 
 describe("Mailboxes", () => {
+  it("keep the last word on a lender, in the place of the first unread", () => {
+    const mailboxes = new Mailboxes(3);
+    const reader = engineId(0);
+    const say = (lender: number, isRunning: boolean): void =>
+      mailboxes.post(reader, { type: "LenderActivity", lender: engineId(lender), isRunning });
+    say(1, true);
+    expect(mailboxes.poll(reader)).toMatchObject({ lender: 1, isRunning: true });
+    for (let turn = 0; turn < 1000; turn++) {
+      say(1, turn % 2 === 0);
+      say(2, turn % 2 === 1);
+      mailboxes.check();
+    }
+    expect(mailboxes.unread(reader)).toMatchObject([
+      { lender: 1, isRunning: false },
+      { lender: 2, isRunning: true },
+    ]);
+  });
+
+  it("have a limit that a reader who does not read runs into", () => {
+    const mailboxes = new Mailboxes(1);
+    const post = (): void =>
+      mailboxes.post(engineId(0), { type: "LeaseDenied", reason: "role", count: 1 });
+    for (let count = 0; count < 2 ** 18; count++) post();
+    expect(post).toThrow(/262145 events of engine 0 lie unread/);
+  });
+
   it("are queues", () => {
     fc.assert(
       fc.property(steps, (moves) => {
@@ -168,7 +194,8 @@ describe("RecallBook", () => {
   it("is served slice by slice, oldest demand first", () => {
     fc.assert(
       fc.property(steps, (moves) => {
-        const book = new RecallBook(4);
+        const finished: FinishedRecall[] = [];
+        const book = new RecallBook(4, (recall) => finished.push(recall));
         const naive = new NaiveRecalls();
         moves.forEach(({ kind, at, pick }, nowNs) => {
           const lender = engineId(at);
@@ -191,7 +218,7 @@ describe("RecallBook", () => {
           }
           book.check();
           expect(book.outstanding(lender)).toBe(naive.waitedFor(lender));
-          expect(book.finished).toEqual(naive.finished);
+          expect(finished).toEqual(naive.finished);
         });
       }),
     );

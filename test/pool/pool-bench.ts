@@ -1,7 +1,12 @@
 /** A small pool with short words for its commands, for tests that read like a story. */
 
 import { engineId, sliceId, type EngineId } from "../../src/base/index.ts";
-import { Pool, type PoolEvent, type RecallKind } from "../../src/pool/index.ts";
+import {
+  Pool,
+  type FinishedRecall,
+  type PoolEvent,
+  type RecallKind,
+} from "../../src/pool/index.ts";
 
 const SLICES = 10;
 export const [A, B, C] = [engineId(0), engineId(1), engineId(2)];
@@ -15,6 +20,7 @@ interface Setup {
 /** Three engines of ten slices: of A 0-9, of B 10-19, of C 20-29; all may reach all unless cut. */
 export class PoolBench {
   readonly pool: Pool;
+  readonly recalls: FinishedRecall[] = [];
   nowNs = 0;
 
   constructor({ limits = [Infinity, Infinity, Infinity], cut = [] }: Setup = {}) {
@@ -29,6 +35,7 @@ export class PoolBench {
       pathBytesPerSecond: paths,
       refillDeadlineNs: 100e6,
       accountWindowNs: 10e9,
+      onRecallFinished: (recall) => this.recalls.push(recall),
     });
   }
 

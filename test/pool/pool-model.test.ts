@@ -187,7 +187,7 @@ const remove = fc.record(base).map(({ engine: who, elapsedNs: after }) =>
   }),
 );
 
-function newPool(): Pool {
+function newPool(model: PoolModel): Pool {
   return new Pool({
     members: SLICE_COUNTS.map((sliceCount, device) => ({
       device,
@@ -197,6 +197,7 @@ function newPool(): Pool {
     pathBytesPerSecond: Float64Array.from(PATHS.flat()),
     refillDeadlineNs: REFILL_DEADLINE_NS,
     accountWindowNs: ACCOUNT_WINDOW_NS,
+    onRecallFinished: (finished) => model.told.push(finished),
   });
 }
 
@@ -211,8 +212,9 @@ it("does what a naive model does, whatever the commands", () => {
   );
   fc.assert(
     fc.property(commands, (steps) => {
-      const pool = newPool();
-      fc.modelRun(() => ({ model: new PoolModel(), real: pool }), steps);
+      const model = new PoolModel();
+      const pool = newPool(model);
+      fc.modelRun(() => ({ model, real: pool }), steps);
       for (const [name, value] of Object.entries(pool.counts)) {
         totals.set(name, (totals.get(name) ?? 0) + value);
       }

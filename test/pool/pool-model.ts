@@ -8,7 +8,7 @@
 
 import { strict as assert } from "node:assert";
 import type { EngineId, SliceId } from "../../src/base/index.ts";
-import type { Pool, PoolEvent, RecallKind } from "../../src/pool/index.ts";
+import type { FinishedRecall, Pool, PoolEvent, RecallKind } from "../../src/pool/index.ts";
 import { NaiveAccounts } from "./naive-accounts.ts";
 import { naivePlacement, naiveShortage, type NaiveLender } from "./naive-placement.ts";
 import { NaiveReads } from "./naive-reads.ts";
@@ -58,6 +58,7 @@ export class PoolModel {
   readonly accounts = new NaiveAccounts(ACCOUNT_WINDOW_NS);
   readonly recalls = new NaiveRecalls();
   readonly reads = new NaiveReads(PATHS);
+  readonly told: FinishedRecall[] = [];
   /** Of one pair those under recall come first, as obligations are met from the front. */
   #leases: Lease[] = [];
 
@@ -218,7 +219,7 @@ export class PoolModel {
     const slices = ids.map((id) => ({ owner: pool.ownerOf(id), epoch: pool.epochOf(id) }));
     const expected = [...this.slices.values()].map(({ owner, epoch }) => ({ owner, epoch }));
     assert.deepEqual(slices, expected);
-    assert.deepEqual(pool.recalls, this.recalls.finished);
+    assert.deepEqual(this.told, this.recalls.finished);
   }
 
   #facts(engine: EngineId, engines: readonly EngineId[]): object {

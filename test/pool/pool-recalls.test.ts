@@ -38,10 +38,10 @@ describe("recalls", () => {
     bench.recall(B, 2, "demand");
     bench.nowNs = 50;
     bench.giveBack(A, slices.slice(0, 1));
-    expect(bench.pool.recalls).toEqual([]);
+    expect(bench.recalls).toEqual([]);
     bench.nowNs = 60;
     bench.giveBack(A, slices.slice(1, 4));
-    expect(bench.pool.recalls).toEqual([
+    expect(bench.recalls).toEqual([
       { kind: "demand", slices: 2, waitNs: 40 },
       { kind: "refill", slices: 1, waitNs: 60 },
       { kind: "refill", slices: 1, waitNs: 50 },
@@ -57,7 +57,7 @@ describe("recalls", () => {
     bench.recall(B, 1, "refill");
     expect(bench.events(A)).toEqual([]);
     bench.giveBack(A, slices);
-    expect(bench.pool.recalls).toEqual([{ kind: "refill", slices: 3, waitNs: 0 }]);
+    expect(bench.recalls).toEqual([{ kind: "refill", slices: 3, waitNs: 0 }]);
   });
 
   it("upgrades what is under refill recall, and waits for no slice twice", () => {
@@ -77,7 +77,7 @@ describe("recalls", () => {
     bench.nowNs = 9;
     bench.giveBack(A, slices);
     // The refill recall was taken over whole, so it left no wait of its own.
-    expect(bench.pool.recalls).toEqual([
+    expect(bench.recalls).toEqual([
       { kind: "demand", slices: 3, waitNs: 2 },
       { kind: "demand", slices: 1, waitNs: 2 },
     ]);
@@ -92,10 +92,10 @@ describe("recalls", () => {
     bench.giveBack(A, slices.slice(0, 1));
     bench.nowNs = 6;
     bench.recall(B, 2, "demand");
-    expect(bench.pool.recalls).toEqual([{ kind: "refill", slices: 1, waitNs: 4 }]);
+    expect(bench.recalls).toEqual([{ kind: "refill", slices: 1, waitNs: 4 }]);
     bench.nowNs = 9;
     bench.giveBack(A, slices.slice(1));
-    expect(bench.pool.recalls.at(-1)).toEqual({ kind: "demand", slices: 2, waitNs: 3 });
+    expect(bench.recalls.at(-1)).toEqual({ kind: "demand", slices: 2, waitNs: 3 });
   });
 
   it("lets the borrower answer with slices of another lease of the same lender", () => {
@@ -107,13 +107,13 @@ describe("recalls", () => {
     const [asked] = bench.events(A);
     expect(asked).toMatchObject({ lease: 0 });
     bench.giveBack(A, second.slice(0, 1));
-    expect(bench.pool.recalls).toHaveLength(1);
+    expect(bench.recalls).toHaveLength(1);
     // Nothing is owed any more: all three that are left can be asked for again.
     bench.recall(B, 9, "refill");
     const counts = bench.events(A).map((event) => ("count" in event ? event.count : 0));
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
     bench.giveBack(A, [...first, ...second.slice(1)]);
-    expect(bench.pool.recalls).toHaveLength(2);
+    expect(bench.recalls).toHaveLength(2);
   });
 
   it("is served by a borrower that was not asked, whose peer still owes", () => {
@@ -124,11 +124,11 @@ describe("recalls", () => {
     bench.recall(B, 1, "demand");
     expect(bench.events(A)).toHaveLength(1);
     bench.giveBack(C, ofC);
-    expect(bench.pool.recalls).toHaveLength(1);
+    expect(bench.recalls).toHaveLength(1);
     bench.recall(B, 3, "demand");
     expect(bench.events(A)).toMatchObject([{ count: 2 }]);
     bench.giveBack(A, ofA);
-    expect(bench.pool.recalls).toEqual([
+    expect(bench.recalls).toEqual([
       { kind: "demand", slices: 1, waitNs: 0 },
       { kind: "demand", slices: 2, waitNs: 0 },
     ]);

@@ -135,7 +135,7 @@ describe("an engine that is gone", () => {
     bench.nowNs = 8;
     bench.pool.apply({ type: "RemoveEngine", engine: A }, 8);
     expect(bench.events(C)).toMatchObject([{ type: "SlicesReturned" }]);
-    expect(bench.pool.recalls).toEqual([{ kind: "refill", slices: 1, waitNs: 8 }]);
+    expect(bench.recalls).toEqual([{ kind: "refill", slices: 1, waitNs: 8 }]);
     expect(() => bench.run(B, true)).toThrow(AssertionFailure);
   });
 });

@@ -46,6 +46,30 @@ async function soloIds(request: GenerationRequest): Promise<number[]> {
   return solo.tokensOf(request).map(({ id }) => id);
 }
 
+it("borrows as much as its limit is set to while it runs", async () => {
+  const server = await serverOf({
+    deviceBytes: [2 << 20, 2 << 20],
+    limits: { maxBatchTokens: 128, maxSequences: 32, waitingMax: 1000 },
+    pool: { ...TINY_SERVER.pool, borrowLimit: { kind: "share", share: 0 } },
+  });
+  const { pool } = server.loop;
+  const [borrower] = server.engines;
+  for (let seed = 0; seed < 100; seed++) submit(server, requestOf(150, 60, seed));
+  const mostBorrowed = (steps: number): number => {
+    let most = 0;
+    for (let step = 0; step < steps && server.step(); step++) {
+      most = Math.max(most, pool.borrowedSlices(borrower!.engine.id));
+    }
+    return most;
+  };
+  expect(mostBorrowed(300)).toBe(0);
+  expect(borrower!.engine.arena.refusals.limit).toBeGreaterThan(0);
+  const set = (sliceCount: number): void =>
+    pool.apply({ type: "SetBorrowLimit", engine: borrower!.engine.id, sliceCount }, server.nowNs);
+  set(5);
+  expect(mostBorrowed(600)).toBe(5);
+});
+
 describe("a served model", () => {
   it("says when its queue is full, and when to come again", async () => {
     const server = await serverOf();
