@@ -13,8 +13,10 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { readScenario, systemsByName } from "../src/scenario/index.ts";
 import { ADMISSION_SETTINGS, simulate } from "../src/sim/index.ts";
+import { runTool } from "../tools/command-line.ts";
 import { machine, writeResults } from "./machine.ts";
 import { measureBest } from "./measure-process.ts";
 
@@ -176,18 +178,20 @@ function grow(
 }
 
 process.chdir(ROOT);
-const words = process.argv.slice(2);
-const isQuick = words.includes("--quick");
-const trace = words.find((word) => !word.startsWith("--")) ?? TRACE;
-const before = machine();
-console.log(before);
-if (existsSync(trace)) {
-  await wholeProcesses(trace, isQuick ? 1 : 3);
-  poolCost(trace);
-} else console.log(`no trace at ${trace}: the parts with it are left out`);
-growth();
-for (const { goal, measured, isMet } of goals) {
-  const verdict = isMet ? "met" : "missed";
-  console.log(`${goal.padEnd(66)} ${measured.toPrecision(3).padStart(6)}  ${verdict}`);
-}
-writeResults("compare", before, [...rows, ...goals]);
+await runTool("npx tsx bench/compare.bench.ts [trace.csv] [--quick]", async (args) => {
+  const options = { quick: { type: "boolean", default: false } } as const;
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  const trace = positionals[0] ?? TRACE;
+  const before = machine();
+  console.log(before);
+  if (existsSync(trace)) {
+    await wholeProcesses(trace, values.quick ? 1 : 3);
+    poolCost(trace);
+  } else console.log(`no trace at ${trace}: the parts with it are left out`);
+  growth();
+  for (const { goal, measured, isMet } of goals) {
+    const verdict = isMet ? "met" : "missed";
+    console.log(`${goal.padEnd(66)} ${measured.toPrecision(3).padStart(6)}  ${verdict}`);
+  }
+  writeResults("compare", before, [...rows, ...goals]);
+});

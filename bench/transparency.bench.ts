@@ -9,6 +9,7 @@
  */
 
 import { loadavg, cpus } from "node:os";
+import { parseArgs } from "node:util";
 import { createEmulatedServer, UNPACED_LINKS, type EmulatedServer } from "../src/device/index.ts";
 import { createKvLayout } from "../src/kvcache/index.ts";
 import {
@@ -24,6 +25,7 @@ import { CopyHub } from "../src/serving/copy-hub.ts";
 import { KvGeometry } from "../src/serving/kv-geometry.ts";
 import { Staging } from "../src/serving/staging.ts";
 import type { StepTables } from "../src/serving/step-tables.ts";
+import { runTool, wholeNumber } from "../tools/command-line.ts";
 
 const MODEL: ModelConfig = {
   layers: 8,
@@ -202,8 +204,9 @@ function nowNs(): number {
   return Number(process.hrtime.bigint());
 }
 
-async function main(): Promise<void> {
-  const steps = Number(process.argv[2] ?? 40);
+async function main(args: string[]): Promise<void> {
+  const { positionals } = parseArgs({ args, allowPositionals: true });
+  const steps = wholeNumber("STEPS", positionals[0] ?? "40");
   const load = loadavg()[0]!;
   const keepAlive = setInterval(() => undefined, 1 << 30);
   const first = await Setup.create(Infinity);
@@ -237,4 +240,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+await runTool("npx tsx bench/transparency.bench.ts [STEPS]", main);

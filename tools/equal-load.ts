@@ -10,14 +10,11 @@
  */
 
 import { parseArgs } from "node:util";
+import { EmaError } from "../src/base/index.ts";
 import { quantile } from "../src/report/quantiles.ts";
 import { readScenario, systemsByName, type Scenario } from "../src/scenario/index.ts";
-import {
-  ADMISSION_SETTINGS,
-  simulate,
-  type AdmissionSetting,
-  type EngineRecord,
-} from "../src/sim/index.ts";
+import { simulate, type AdmissionSetting, type EngineRecord } from "../src/sim/index.ts";
+import { admissionSettings, runTool, wholeNumber } from "./command-line.ts";
 
 const LENGTHS: Readonly<Record<string, readonly [prompt: number, output: number]>> = {
   "paper-a100-40": [161, 338],
@@ -48,10 +45,14 @@ function main(args: string[]): void {
     },
     allowPositionals: true,
   });
-  const setting = ADMISSION_SETTINGS.find(({ name }) => name === values.setting)!;
+  const [setting] = admissionSettings(values.setting);
+  const seeds = wholeNumber("--seeds", values.seeds);
   const names = positionals.length > 0 ? positionals : ["paper-a100-40", "h100-32b"];
   for (const name of names) {
-    report({ path: `scenarios/${name}.yaml`, name, seeds: Number(values.seeds), setting });
+    if (LENGTHS[name] === undefined) {
+      throw new EmaError("E_ARGUMENT", `${name}: its lengths are not known here`);
+    }
+    report({ path: `scenarios/${name}.yaml`, name, seeds, setting: setting! });
   }
 }
 
@@ -163,4 +164,8 @@ function tpot({ requests }: EngineRecord): number[] {
   ).filter((value) => value >= 0);
 }
 
-main(process.argv.slice(2));
+await runTool(
+  "npx tsx tools/equal-load.ts [--seeds N] [--setting NAME] [SCENARIO]...\n" +
+    `scenarios: ${Object.keys(LENGTHS).join(", ")}`,
+  main,
+);

@@ -14,12 +14,12 @@ import { Prng } from "../src/base/index.ts";
 import { quantile as reportQuantile } from "../src/report/quantiles.ts";
 import { readScenario, systemsByName, type SystemSettings } from "../src/scenario/index.ts";
 import {
-  ADMISSION_SETTINGS,
   simulate,
   type AdmissionSetting,
   type EngineRecord,
   type RunRecord,
 } from "../src/sim/index.ts";
+import { admissionSettings, runTool, wholeNumber } from "./command-line.ts";
 
 const SCENARIOS = [
   "paper-a100-40",
@@ -39,9 +39,10 @@ function main(args: string[]): void {
     allowPositionals: true,
   });
   const { setting } = values;
-  const settings = ADMISSION_SETTINGS.filter(({ name }) => (setting ?? name) === name);
+  const settings = admissionSettings(setting);
+  const seeds = wholeNumber("--seeds", values.seeds);
   const names = positionals.length > 0 ? positionals : SCENARIOS;
-  for (const name of names) report(name, Number(values.seeds), settings);
+  for (const name of names) report(name, seeds, settings);
 }
 
 function report(name: string, seeds: number, settings: readonly AdmissionSetting[]): void {
@@ -178,4 +179,8 @@ function quantile(ordered: Float64Array, share: number): number {
   return reportQuantile(ordered, share) ?? NaN;
 }
 
-main(process.argv.slice(2));
+await runTool(
+  "npx tsx tools/goals.ts [--seeds N] [--setting NAME] [SCENARIO]...\n" +
+    `scenarios: ${SCENARIOS.join(", ")}`,
+  main,
+);

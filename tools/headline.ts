@@ -17,7 +17,8 @@ import {
   type PracticalInputs,
 } from "../src/limits/index.ts";
 import { readScenario, type Scenario, type SystemSettings } from "../src/scenario/index.ts";
-import { ADMISSION_SETTINGS, simulate, type AdmissionSetting } from "../src/sim/index.ts";
+import { simulate, type AdmissionSetting } from "../src/sim/index.ts";
+import { admissionSettings, runTool, wholeNumber } from "./command-line.ts";
 import { breakdown, breakdownText } from "./headline-breakdown.ts";
 import { stepLedger } from "./step-ledger.ts";
 
@@ -65,11 +66,11 @@ function main(args: string[]): void {
     allowPositionals: true,
   });
   const { setting, set } = values;
-  const settings = ADMISSION_SETTINGS.filter(({ name }) => (setting ?? name) === name);
+  const settings = admissionSettings(setting);
   for (const name of positionals.length > 0 ? positionals : SCENARIOS) {
     const path = `scenarios/${name}.yaml`;
     const scenario = readScenario(path, { set, traces: [] });
-    const count = Number(values.seeds);
+    const count = wholeNumber("--seeds", values.seeds);
     const seeds = Array.from({ length: count }, (_, index) => scenario.seed + index);
     console.log(`\n${name}, ${count} seeds`);
     report({ path, scenario, seeds, settings, set }, values.breakdown);
@@ -108,8 +109,8 @@ function explain(
   limit: Limit | LocalPoint,
 ): void {
   const { scenario, seeds } = question;
-  const setting = ADMISSION_SETTINGS.find(({ name }) => name === admission)!;
-  const run = stepLedger(scenario, system, seeds[0]!, setting, BORROWER);
+  const [setting] = admissionSettings(admission);
+  const run = stepLedger(scenario, system, seeds[0]!, setting!, BORROWER);
   const parts = breakdown(limitInputs(question, system, seeds[0]!), limit, run);
   console.log(breakdownText(parts, run).join("\n"));
 }
@@ -181,4 +182,8 @@ function meanOf<T>(values: readonly T[], of: (value: T) => number): number {
   return values.reduce((sum, value) => sum + of(value), 0) / values.length;
 }
 
-main(process.argv.slice(2));
+await runTool(
+  "npx tsx tools/headline.ts [--seeds N] [--setting NAME] [--set KEY=VALUE]... [--breakdown] " +
+    `[SCENARIO]...\nscenarios: ${SCENARIOS.join(", ")}`,
+  main,
+);

@@ -10,7 +10,8 @@
 import { parseArgs } from "node:util";
 import { compare, type CompareJson } from "../src/report/index.ts";
 import { readScenario, systemsByName, type Scenario } from "../src/scenario/index.ts";
-import { ADMISSION_SETTINGS, simulate, type AdmissionSetting } from "../src/sim/index.ts";
+import { simulate, type AdmissionSetting } from "../src/sim/index.ts";
+import { admissionSettings, runTool, wholeNumber } from "./command-line.ts";
 
 const SCENARIOS = ["paper-a100-40", "h100-32b", "recall"];
 const MODELS = ["subtractive", "ceiling"];
@@ -22,12 +23,12 @@ function main(args: string[]): void {
     options: { seeds: { type: "string", default: "1" }, setting: { type: "string" } },
     allowPositionals: true,
   });
-  const { setting, seeds } = values;
-  const settings = ADMISSION_SETTINGS.filter(({ name }) => (setting ?? name) === name);
+  const seeds = wholeNumber("--seeds", values.seeds);
+  const settings = admissionSettings(values.setting);
   for (const name of positionals.length > 0 ? positionals : SCENARIOS) {
     console.log(`\n${name}, ${seeds} seeds`);
     for (const share of SHARES) {
-      for (const model of MODELS) report(name, model, share, Number(seeds), settings);
+      for (const model of MODELS) report(name, model, share, seeds, settings);
     }
   }
 }
@@ -37,13 +38,14 @@ function report(
   model: string,
   share: string,
   seedCount: number,
-  admissionSettings: readonly AdmissionSetting[],
+  settings: readonly AdmissionSetting[],
 ): void {
   const set = [`pool.interference=${model}`, `pool.lenderShare=${share}`];
   const read = readScenario(`scenarios/${name}.yaml`, { set, traces: [] });
   const scenario = { ...read, systems: systemsByName(read, ["static", "double", "ema"]) };
   const seeds = Array.from({ length: seedCount }, (_, index) => scenario.seed + index);
-  const { json } = compare(scenario, { simulator: { admissionSettings, simulate }, seeds });
+  const simulator = { admissionSettings: settings, simulate };
+  const { json } = compare(scenario, { simulator, seeds });
   console.log(`  ${model}, lender share ${share}: ${line(json, scenario)}`);
   console.log(`    ${json.verdict.text}`);
 }
@@ -68,4 +70,8 @@ function lossOf(json: CompareJson, lender: string): number | null {
   return json.systems["ema"]!.engines[lender]!.slowdownAsLender;
 }
 
-main(process.argv.slice(2));
+await runTool(
+  "npx tsx tools/interference.ts [--seeds N] [--setting NAME] [SCENARIO]...\n" +
+    `scenarios: ${SCENARIOS.join(", ")}`,
+  main,
+);

@@ -6,6 +6,8 @@
  * docs/EXPERIMENTS.md quotes it. Takes half a minute.
  */
 
+import { parseArgs } from "node:util";
+import { runTool } from "./command-line.ts";
 import { comparePoint, type SweptPoint } from "./limit-sweep-compare.ts";
 import type { SteadyCase } from "./limit-sweep-run.ts";
 
@@ -84,4 +86,7 @@ function isAbove({ simulated, limitTokensPerSecond }: SweptPoint): boolean {
   return simulated.tokensPerSecond > limitTokensPerSecond;
 }
 
-main(process.argv[2] ?? "");
+await runTool(
+  "npx tsx tools/limit-sweep.ts [TEXT]\nTEXT picks the rows that contain it, such as h100, staged",
+  (args) => main(parseArgs({ args, allowPositionals: true }).positionals[0] ?? ""),
+);

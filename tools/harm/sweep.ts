@@ -12,6 +12,7 @@
 
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { runTool, wholeNumber } from "../command-line.ts";
 import { runSweep } from "./run-sweep.ts";
 import type { ServerPlan } from "./server-plan.ts";
 import { isBroken, planOf, verdictOf, type ServerVerdict } from "./server-verdict.ts";
@@ -20,24 +21,6 @@ import { SweepProgress } from "./sweep-progress.ts";
 import { coverageOf, rowsOf, sweepText } from "./sweep-table.ts";
 
 const COUNT = 1000;
-
-const { values } = parseArgs({
-  options: {
-    count: { type: "string", default: String(COUNT) },
-    from: { type: "string", default: "1" },
-    only: { type: "string" },
-    plan: { type: "boolean", default: false },
-    shrink: { type: "boolean", default: false },
-    processes: { type: "string", default: String(availableParallelism()) },
-  },
-});
-
-function whole(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 1) return value;
-  console.error(`--${name}: expected a whole number from 1, got ${JSON.stringify(text)}`);
-  process.exit(2);
-}
 
 async function sweep(seeds: readonly number[], processes: number): Promise<ServerVerdict[]> {
   const output = {
@@ -79,18 +62,37 @@ function shrunk(seed: number): ServerPlan {
   });
 }
 
-if (values.only !== undefined) {
-  const seed = whole("only", values.only);
-  if (values.plan) console.log(JSON.stringify(planOf(seed), null, 2));
-  else if (values.shrink) console.log(JSON.stringify(shrunk(seed), null, 2));
-  else console.log(sweepText([verdictOf(seed)]));
-} else {
-  const [from, count] = [whole("from", values.from), whole("count", values.count)];
-  const seeds = Array.from({ length: count }, (_, index) => from + index);
-  const verdicts = await sweep(seeds, whole("processes", values.processes));
-  console.log(sweepText(verdicts));
-  const hasBroken = rowsOf(verdicts).some(({ judgement }) => judgement.isViolation);
-  const isIdle = coverageOf(verdicts)["borrowers"] === 0;
-  if (isIdle) console.error("nobody borrowed: the sweep has shown nothing");
-  if (hasBroken || isIdle || verdicts.some(({ errors }) => errors.length > 0)) process.exitCode = 1;
+const OPTIONS = {
+  count: { type: "string", default: String(COUNT) },
+  from: { type: "string", default: "1" },
+  only: { type: "string" },
+  plan: { type: "boolean", default: false },
+  shrink: { type: "boolean", default: false },
+  processes: { type: "string", default: String(availableParallelism()) },
+} as const;
+
+async function main(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: OPTIONS });
+  if (values.only !== undefined) {
+    const seed = wholeNumber("--only", values.only);
+    if (values.plan) console.log(JSON.stringify(planOf(seed), null, 2));
+    else if (values.shrink) console.log(JSON.stringify(shrunk(seed), null, 2));
+    else console.log(sweepText([verdictOf(seed)]));
+  } else {
+    const from = wholeNumber("--from", values.from);
+    const count = wholeNumber("--count", values.count);
+    const seeds = Array.from({ length: count }, (_, index) => from + index);
+    const verdicts = await sweep(seeds, wholeNumber("--processes", values.processes));
+    console.log(sweepText(verdicts));
+    const hasBroken = rowsOf(verdicts).some(({ judgement }) => judgement.isViolation);
+    const isIdle = coverageOf(verdicts)["borrowers"] === 0;
+    if (isIdle) console.error("nobody borrowed: the sweep has shown nothing");
+    const hasErrors = verdicts.some(({ errors }) => errors.length > 0);
+    if (hasBroken || isIdle || hasErrors) process.exitCode = 1;
+  }
 }
+
+await runTool(
+  "npm run sweep -- [--count N] [--from N] [--processes N] | --only N [--plan | --shrink]",
+  main,
+);
