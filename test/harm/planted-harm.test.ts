@@ -4,7 +4,8 @@ import { expect, it } from "vitest";
 import type { PoolChange } from "../../tools/harm/paired-runs.ts";
 import { verdictOf, type ServerVerdict } from "../../tools/harm/server-verdict.ts";
 
-const FIRST_SERVERS = 20;
+/** Few of them borrow from lenders that run: loans that would lose are left before they harm. */
+const FIRST_SERVERS = 60;
 
 /** What the first server found says, or null when all of them passed. */
 function firstFinding(plant: PoolChange): string | null {
