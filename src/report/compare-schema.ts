@@ -4,7 +4,8 @@
  *
  * The types of the report derive from it, docs/schema/compare.schema.json is generated from it (a
  * test holds them equal), and tests hold every output to it. Numbers are means over the seeds, but
- * those called `max`, which are the largest of any seed.
+ * those called `max`, which are the largest of any seed: a count, too, is what a run has on
+ * average, so that it can be compared with a run of another number of seeds.
  *
  * Invariant: no NaN and no Infinity can pass; what is not defined is `null`.
  */
@@ -152,7 +153,12 @@ export const compareSchema = z
       })
       .describe("Student t over the seeds."),
   })
-  .meta({ title: "ema compare --json" });
+  .meta({
+    title: "ema compare --json",
+    description:
+      "Of several seeds every number is the mean, but for those called max, which are the " +
+      "largest. Counts are means too, so they may be fractions; with one seed they are whole.",
+  });
 
 export type CompareJson = z.infer<typeof compareSchema>;
 export type EngineResult = z.infer<typeof engineResult>;

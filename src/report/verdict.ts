@@ -23,6 +23,8 @@ const TOLERANCE = 0.02;
  * An engine that only lends may be slower by this much: the bound of what a lender is promised.
  */
 const LENDER_TPOT_MAX = 1.03;
+/** A gain below this is little, however near it comes to the yardstick: the verdict says why. */
+const GAIN_LITTLE = 1.15;
 /** Under this share of finished requests within the SLO goodput counts strays, not service. */
 const GOODPUT_SHARE_MIN = 0.05;
 
@@ -151,7 +153,7 @@ function sentence(best: Judgement, reference: SystemComparison, comparison: Comp
   return { text, winner: referenceName };
 }
 
-/** What keeps the engine from the yardstick, where it stays clearly below it. */
+/** What keeps the engine from more, where it stays clearly below the yardstick or gains little. */
 function rest(
   top: Effect,
   best: Judgement,
@@ -159,7 +161,7 @@ function rest(
   comparison: Comparison,
 ): string {
   const share = doubleShare(top, comparison);
-  if (share !== null && share > 1 - TOLERANCE) return "";
+  if (top.ratio >= GAIN_LITTLE && share !== null && share > 1 - TOLERANCE) return "";
   const limit = limitOf(best.system, reference, comparison, top.engine);
   return limit === null ? "" : `; more is not to be had because ${limit}`;
 }

@@ -80,6 +80,19 @@ describe("yes", () => {
     );
   });
 
+  it("with what limits where the gain is little, though double gives no more", () => {
+    const textAt = (tokens: number) =>
+      run({
+        static: { chat: { tokens: 10_000 } },
+        double: { chat: { tokens } },
+        ema: { chat: { tokens, ...BORROWED, ...refusals("does-not-pay", 9) }, code: LENT },
+      }).verdict.text;
+    expect(textAt(10_800)).toMatch(
+      /^Yes: .*1\.08x.*, 1\.00 of what double .* because the link limits: remote KV would cost/,
+    );
+    expect(textAt(16_000)).toMatch(/no engine loses\.$/);
+  });
+
   it("by goodput where requests meet the SLO", () => {
     const { verdict } = run({
       static: { chat: { good: 4 } },
