@@ -186,7 +186,8 @@ export class BorrowController {
     const held = this.#arena.borrowedSlices;
     const limit = this.#pool.borrowLimitOf(this.#arena.engine);
     if (held >= limit) {
-      this.#arena.refusals.limit++;
+      // The pool refuses who has all that it may have, says why, and counts it.
+      this.#arena.borrow(1, false, nowNs);
       return;
     }
     const obtainable = this.#pool.obtainable(this.#arena.engine, nowNs);
