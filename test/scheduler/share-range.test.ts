@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { ShareRange } from "../../src/scheduler/share-range.ts";
 
 const share = fc.constantFrom(0, 0.1, 0.2, 0.3, 0.5, 1);
-// Growth is a sum of expected tokens over a block's: none, or far from numbers so small that a share
-// of them is rounded to nothing.
+// Growth is a sum of expected tokens over a block's: none, or far from numbers so small that a
+// share of them is rounded to nothing.
 const decision = fc.record({
   growth: fc.oneof(fc.constant(0), fc.double({ min: 1e-9, max: 500, noNaN: true })),
   room: fc.integer({ min: -20, max: 200 }),
