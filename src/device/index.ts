@@ -26,4 +26,5 @@ export {
 } from "./emulated/emulated-server.ts";
 export { UNPACED_LINKS, type EmulatedLinks } from "./emulated/link-ports.ts";
 export { siblingModule, startThread } from "./emulated/module-thread.ts";
+export { hasThreadEnded, ownThread } from "./emulated/thread-life.ts";
 export { BackgroundClearing } from "./background-clearing.ts";

@@ -92,6 +92,12 @@ export interface DeviceCopies {
    * than said: when `poll` then says -1, wait for cell 0 of `arrivals`.
    */
   nextDueNs(): number;
+  /**
+   * Blocks until cell 0 of `arrivals` is not `seen`, at most `timeoutMs`; not at all in virtual
+   * time. A failure of the device that comes meanwhile is thrown by the next `poll`: who blocks is
+   * told of nothing else.
+   */
+  waitForArrival(seen: number, timeoutMs: number): void;
   close(): void;
 }
 

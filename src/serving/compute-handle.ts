@@ -7,7 +7,7 @@
 
 import { MessageChannel, receiveMessageOnPort, type Worker } from "node:worker_threads";
 import { assert, EmaError } from "../base/index.ts";
-import { siblingModule, startThread } from "../device/index.ts";
+import { hasThreadEnded, siblingModule, startThread } from "../device/index.ts";
 import {
   Control,
   Gate,
@@ -16,7 +16,6 @@ import {
   type ComputeResult,
   type ComputeThreadData,
 } from "./compute-protocol.ts";
-import { hasThreadEnded } from "./thread-life.ts";
 
 export type ComputeThreadSetup = Omit<ComputeThreadData, "control" | "gates" | "port">;
 

@@ -32,7 +32,7 @@ export const Control = {
   Changes: 2,
   State: 3,
   GroupsDone: 4,
-  /** The system's number of the thread (thread-life.ts). */
+  /** The system's number of the thread (device/emulated/thread-life.ts). */
   Thread: 5,
   WORDS: 6,
 } as const;

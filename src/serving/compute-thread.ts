@@ -7,7 +7,7 @@
  */
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { joinEmulatedServer } from "../device/index.ts";
+import { joinEmulatedServer, ownThread } from "../device/index.ts";
 import { Decoder } from "../model/index.ts";
 import {
   arrivalCellOf,
@@ -21,7 +21,6 @@ import {
 import { KvGeometry } from "./kv-geometry.ts";
 import { RingPlaces } from "./ring-places.ts";
 import { StepExecution } from "./step-execution.ts";
-import { ownThread } from "./thread-life.ts";
 
 /** A wake-up that came between a look and a wait is made up for after so long. */
 const LOOK_AGAIN_MS = 1;

@@ -106,6 +106,11 @@ export class CopyHub {
     }
   }
 
+  /** Blocks until a copy of the device has arrived or it has failed, at most `timeoutMs`. */
+  waitForArrival(device: number, seen: number, timeoutMs: number): void {
+    this.#queues[device]!.copies.waitForArrival(seen, timeoutMs);
+  }
+
   nextDueNs(): number {
     let dueNs = Infinity;
     this.#queues.forEach((queue, device) => {

@@ -243,7 +243,7 @@ export class Staging {
     this.#next = this.#base + this.#done;
   }
 
-  /** Blocks until no copy into the half is under way. */
+  /** Blocks until no copy into the half is under way, or the device has failed. */
   #settle(half: number): void {
     const { hub, device, now } = this.#parts;
     const { transfers } = this.#halves[half]!;
@@ -253,7 +253,7 @@ export class Staging {
       this.#takeEnded();
       for (const id of transfers) if (!hub.isOpen(device, id)) transfers.delete(id);
       if (transfers.size === 0) return;
-      Atomics.wait(hub.arrivals(device), 0, seen, LOOK_AGAIN_MS);
+      hub.waitForArrival(device, seen, LOOK_AGAIN_MS);
     }
   }
 

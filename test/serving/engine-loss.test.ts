@@ -129,6 +129,8 @@ class FailingCopies implements DeviceCopies {
     return Infinity;
   }
 
+  waitForArrival(): void {}
+
   close(): void {}
 }
 

@@ -3,6 +3,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { EmaError } from "../../src/base/index.ts";
 import type { CopyPath, CopyPiece, DeviceCopies } from "../../src/device/index.ts";
 import { createKvLayout } from "../../src/kvcache/index.ts";
 import { arrivalCellOf, Gate } from "../../src/serving/compute-protocol.ts";
@@ -61,6 +62,7 @@ class HeldCopies implements DeviceCopies {
 
   /** Staging that waits for the end of copies gets it: nothing else would make them end. */
   poll(): number {
+    if (this.#hasFailed) throw new EmaError("E_DEVICE", "the copy thread has ended");
     if (this.isHurrying) this.arrive(0);
     return this.#ended.shift() ?? -1;
   }
@@ -70,6 +72,13 @@ class HeldCopies implements DeviceCopies {
   nextDueNs(): number {
     return Infinity;
   }
+
+  /** While nobody hurries nothing arrives: the device has failed by then. */
+  waitForArrival(): void {
+    this.#hasFailed = !this.isHurrying;
+  }
+
+  #hasFailed = false;
 
   close(): void {}
 }
@@ -231,4 +240,12 @@ it("a group that may run finds its own blocks in its half of the ring", () => {
   );
   expect(groups).toBeGreaterThan(100);
   expect(staged).toBeGreaterThan(100);
+});
+
+it("waits no longer for copies of a device that fails meanwhile", () => {
+  const bench = new Bench();
+  bench.run({ kind: "group", choice: 1, slots: [20, 21], ringRows: 2 });
+  expect(bench.copies.held).toBeGreaterThan(0);
+  bench.staging.setRing([2, 3]);
+  expect(() => bench.copies.poll()).toThrow(/has ended/);
 });

@@ -10,6 +10,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { arrive, copyBytes } from "./arrivals.ts";
 import { NO_ID, CopyReceiver, type CopyCommand, type CopyRingMemory } from "./copy-ring.ts";
+import { ownThread } from "./thread-life.ts";
 import { openWindow, type WindowHandle } from "./window-handle.ts";
 
 export interface CopyThreadData {
@@ -26,7 +27,7 @@ const early: CopyCommand[] = [];
 function run({ ring, arrivals, window: handle }: CopyThreadData): void {
   const receiver = new CopyReceiver(ring);
   const window = openWindow(handle);
-  parentPort!.postMessage("ready", []);
+  parentPort!.postMessage(ownThread(), []);
   while (!receiver.isStopping) {
     const { wakeCount } = receiver;
     for (let command = receiver.take(); command !== null; command = receiver.take()) {

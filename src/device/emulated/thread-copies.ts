@@ -23,6 +23,7 @@ import {
 import type { CopyThreadData } from "./copy-thread.ts";
 import type { LinkPorts } from "./link-ports.ts";
 import { siblingModule, startThread } from "./module-thread.ts";
+import { hasThreadEnded, UNKNOWN_THREAD } from "./thread-life.ts";
 import type { WindowHandle } from "./window-handle.ts";
 
 /** A thread that has not stopped by then is at a piece of gigabytes, or gone. */
@@ -43,6 +44,8 @@ export class ThreadCopies implements DeviceCopies {
   readonly #due = new EventHeap();
   /** How many copies under way are due at a time. */
   readonly #countAt = new Map<number, number>();
+  /** The system's, once the thread has come up. */
+  #threadNumber = UNKNOWN_THREAD;
   #failure: EmaError | null = null;
   #isOpen = true;
   readonly #ready: Promise<void>;
@@ -65,7 +68,12 @@ export class ThreadCopies implements DeviceCopies {
         resolve();
       });
     });
-    this.#ready = new Promise((resolve) => this.#thread.once("message", () => resolve()));
+    this.#ready = new Promise((resolve) => {
+      this.#thread.once("message", (threadNumber: number) => {
+        this.#threadNumber = threadNumber;
+        resolve();
+      });
+    });
   }
 
   /**
@@ -121,6 +129,12 @@ export class ThreadCopies implements DeviceCopies {
   nextDueNs(): number {
     while (this.#due.size > 0 && !this.#countAt.has(this.#due.peekTimeNs())) this.#due.pop();
     return this.#due.peekTimeNs();
+  }
+
+  waitForArrival(seen: number, timeoutMs: number): void {
+    if (Atomics.wait(this.arrivals, 0, seen, timeoutMs) !== "timed-out") return;
+    // Who blocks gets no event of its end.
+    if (hasThreadEnded(this.#threadNumber)) this.#fail(null);
   }
 
   /** Waits for the piece in flight: afterwards no byte moves. */

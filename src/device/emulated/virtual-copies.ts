@@ -64,6 +64,10 @@ export class VirtualCopies implements DeviceCopies {
     return this.#due.peekTimeNs();
   }
 
+  waitForArrival(): void {
+    // Time stands still for whoever waits.
+  }
+
   close(): void {
     // Nothing runs by itself; what is pending is dropped with this object.
   }

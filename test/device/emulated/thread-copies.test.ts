@@ -77,11 +77,26 @@ it("tells of no copy before it is due, and serves a caller that blocks", async (
   }
 });
 
+/** What no thread survives. */
+const BEYOND = { sourceAddress: 2 ** 40, targetAddress: 2 ** 40, bytes: 1 };
+
+it("throws it to who blocks, whom no event reaches", async () => {
+  await serve("shared");
+  const { copies } = server.devices[0]!;
+  copies.submit(1, { from: 1, to: 0 }, [BEYOND], Infinity, 0);
+  const lookOften = (): void => {
+    for (let look = 0; look < 10_000; look++) {
+      copies.poll(0);
+      copies.waitForArrival(0, 1);
+    }
+  };
+  expect(lookOften).toThrow(/^the copy thread of device 0 has ended/);
+});
+
 it("throws a fault of the device when its thread has ended", async () => {
   await serve("shared");
   const { copies } = server.devices[0]!;
-  const beyond = { sourceAddress: 2 ** 40, targetAddress: 2 ** 40, bytes: 1 };
-  copies.submit(1, { from: 1, to: 0 }, [beyond], Infinity, 0);
+  copies.submit(1, { from: 1, to: 0 }, [BEYOND], Infinity, 0);
   const failure = await new Promise<unknown>((resolve) => {
     const poll = (): void => {
       try {
