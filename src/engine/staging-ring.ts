@@ -113,7 +113,8 @@ export class StagingRing {
     this.#windowSlices = 0;
     this.#lastWindowSlices = 0;
     for (const row of this.#vacating) slices.reopen(row);
-    this.#vacating.length = 0;
+    // Without loans this is called at every step, and emptying a list costs even if it is empty.
+    if (this.#vacating.length > 0) this.#vacating.length = 0;
     while (this.rows.length > 0) slices.releaseFromRing(this.rows.pop()!);
   }
 

@@ -20,6 +20,8 @@ const QUANTILE = 0.95;
 export class TokenTimes {
   /** The last requests' nanoseconds per token, in a ring. */
   readonly #tpotNs = new Float64Array(KEPT_REQUESTS);
+  /** (count) the same, least first: each request that ends changes one place. */
+  readonly #sortedNs = new Float64Array(KEPT_REQUESTS);
   #count = 0;
   #next = 0;
   #spread = SPREAD_PRIOR;
@@ -28,9 +30,14 @@ export class TokenTimes {
 
   /** A request has ended that took so long per token after its first. */
   observe(tpotNs: number): void {
+    if (this.#count === KEPT_REQUESTS) this.#forget(this.#tpotNs[this.#next]!);
     this.#tpotNs[this.#next] = tpotNs;
     this.#next = (this.#next + 1) % KEPT_REQUESTS;
-    this.#count = Math.min(KEPT_REQUESTS, this.#count + 1);
+    let at = this.#count++;
+    for (; at > 0 && this.#sortedNs[at - 1]! > tpotNs; at--) {
+      this.#sortedNs[at] = this.#sortedNs[at - 1]!;
+    }
+    this.#sortedNs[at] = tpotNs;
     this.#isStale = true;
   }
 
@@ -45,10 +52,17 @@ export class TokenTimes {
     return this.#spread;
   }
 
+  #forget(tpotNs: number): void {
+    const at = this.#sortedNs.indexOf(tpotNs);
+    this.#sortedNs.copyWithin(at, at + 1, this.#count--);
+  }
+
   #refresh(): void {
     this.#isStale = false;
-    const sorted = this.#tpotNs.slice(0, this.#count).sort();
-    const mean = sorted.reduce((sum, ns) => sum + ns, 0) / this.#count;
+    const sorted = this.#sortedNs;
+    let sum = 0;
+    for (let at = 0; at < this.#count; at++) sum += sorted[at]!;
+    const mean = sum / this.#count;
     this.#meanNs = mean;
     const slow = sorted[Math.ceil(QUANTILE * this.#count) - 1]!;
     this.#spread = mean > 0 ? Math.min(SPREAD_MAX, Math.max(1, slow / mean)) : SPREAD_PRIOR;
