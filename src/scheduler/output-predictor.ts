@@ -22,6 +22,11 @@ const FADE_EVERY = 4096;
 export class OutputPredictor {
   readonly #weight: Float64Array;
   readonly #residualTokens: Float64Array;
+  /** (buckets) sums of weights, and of weighted outputs, from a bucket up. */
+  readonly #weightFrom: Float64Array;
+  readonly #tokensFrom: Float64Array;
+  /** The highest bucket whose weight has changed since the last refresh. */
+  #changedMax: number;
   #seen = 0;
   #refreshAt = 1;
 
@@ -30,6 +35,9 @@ export class OutputPredictor {
     const buckets = Math.ceil((outputTokensMax + 1) / BUCKET_TOKENS) + 1;
     this.#weight = new Float64Array(buckets);
     this.#residualTokens = new Float64Array(buckets);
+    this.#weightFrom = new Float64Array(buckets + 1);
+    this.#tokensFrom = new Float64Array(buckets + 1);
+    this.#changedMax = buckets - 1;
     const keep = 1 - BUCKET_TOKENS / PRIOR_MEAN_TOKENS;
     let mass = PRIOR_WEIGHT;
     for (let bucket = 0; bucket < buckets; bucket++) {
@@ -44,13 +52,15 @@ export class OutputPredictor {
   observe(outputTokens: number): void {
     const bucket = Math.min(this.#weight.length - 1, Math.floor(outputTokens / BUCKET_TOKENS));
     this.#weight[bucket]!++;
+    this.#changedMax = Math.max(this.#changedMax, bucket);
     this.#seen++;
     if (this.#seen % FADE_EVERY === 0) {
+      this.#changedMax = this.#weight.length - 1;
       for (let at = 0; at < this.#weight.length; at++) this.#weight[at]! /= 2;
     }
     if (this.#seen >= this.#refreshAt) {
       this.#refresh();
-      // Refreshing costs a pass over the buckets, so it is done ever more rarely: each 3 % more.
+      // Refreshing costs a pass over many buckets, so it is done ever more rarely: each 3 % more.
       this.#refreshAt = this.#seen + Math.max(1, Math.min(64, Math.floor(this.#seen / 32)));
     }
   }
@@ -69,14 +79,18 @@ export class OutputPredictor {
     }
   }
 
+  /** What lies above the longest output since the last time stands. */
   #refresh(): void {
-    let weight = 0;
-    let tokens = 0;
-    for (let bucket = this.#weight.length - 1; bucket >= 0; bucket--) {
+    let weight = this.#weightFrom[this.#changedMax + 1]!;
+    let tokens = this.#tokensFrom[this.#changedMax + 1]!;
+    for (let bucket = this.#changedMax; bucket >= 0; bucket--) {
       weight += this.#weight[bucket]!;
       tokens += this.#weight[bucket]! * (bucket + 0.5) * BUCKET_TOKENS;
+      this.#weightFrom[bucket] = weight;
+      this.#tokensFrom[bucket] = tokens;
       const mean = weight > 0 ? tokens / weight : 0;
       this.#residualTokens[bucket] = Math.max(1, mean - (bucket + 0.5) * BUCKET_TOKENS);
     }
+    this.#changedMax = -1;
   }
 }
