@@ -43,6 +43,10 @@ export class EngineMemory implements MemoryPort {
     this.#sequences = sequences;
   }
 
+  get isElastic(): boolean {
+    return this.#arena.isElastic;
+  }
+
   get chunkReserveBlocks(): number {
     const count = this.#sequences?.count ?? 0;
     // A lone sequence has nobody to leave room for, and may need the last block.

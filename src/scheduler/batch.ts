@@ -42,6 +42,20 @@ export class Batch {
     return this.queryTokens - this.decodeSequences;
   }
 
+  /** Whether each entry is a sequence's next token: none is of a prompt, none was taken out. */
+  get isDecodesOnly(): boolean {
+    const { count, leavers } = this;
+    const isWhole = this.sampledSequences === count && this.decodeSequences === count;
+    return isWhole && leavers.length === 0;
+  }
+
+  /** The same decodes, each a token further. */
+  goOn(): void {
+    const { pastTokens, count } = this;
+    for (let index = 0; index < count; index++) pastTokens[index]!++;
+    this.decodeContextTokens += count;
+  }
+
   clear(): void {
     this.count = 0;
     this.queryTokens = 0;

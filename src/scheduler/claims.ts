@@ -2,7 +2,8 @@
  * Blocks that running sequences have, still need for their prompts, and are expected to grow by.
  *
  * Kept by the scheduler, which surveys once a step and adds what it starts; read by the engine's
- * borrow controller. It decides nothing but whether one more request fits (admission.ts).
+ * borrow controller. Where there is neither anybody who waits nor a loan to decide on, nobody reads
+ * it and it stands as it was. It decides nothing but whether one more request fits (admission.ts).
  *
  * Invariant: after a survey the sums are those of the running sequences; with none they are zero.
  */

@@ -22,6 +22,8 @@ export interface MemoryPort {
   readonly chunkReserveBlocks: number;
   /** Local blocks free now. */
   freeLocalBlocks(): number;
+  /** Whether it lends or borrows: who decides on that reads claims between steps. */
+  readonly isElastic: boolean;
 }
 
 /** How much of each source may be read while one step lasts. */

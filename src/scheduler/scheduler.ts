@@ -112,14 +112,14 @@ export class Scheduler {
   /** @returns the next step's batch; empty when there is nothing to do or memory is coming. */
   schedule(stepNs: number, nowNs: number): Batch {
     const { upcoming } = this.steps;
-    upcoming.clear();
-    this.#fill.isMemoryShort = false;
+    const { maxBatchTokens } = this.#options;
+    this.#fill.begin();
     this.#endLongParking(stepNs, nowNs);
     this.rotation.select(stepNs, this.skipsMax(stepNs), nowNs);
-    let budget = this.#fill.addDecodes(this.#options.maxBatchTokens, nowNs);
+    let budget = this.#fill.addDecodes(maxBatchTokens, this.rotation.isLinkFull, nowNs);
     const isPresent = this.#options.admission.present !== undefined;
     budget = this.#fill.addPrompts(budget, nowNs, isPresent);
-    this.claims.survey();
+    if (this.waiting.size > 0 || this.#memory.isElastic) this.claims.survey();
     if (this.waiting.size > 0 && budget > 0 && !(isPresent && this.isMemoryShort)) {
       // Rotation makes no room for more of the same; what own memory holds uses no link.
       this.#admit(budget, nowNs, this.rotation.isLinkFull);

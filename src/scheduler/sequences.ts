@@ -40,6 +40,7 @@ export class Sequences {
   readonly #freeRows: Int32Array;
   #freeCount: number;
   #count = 0;
+  #version = 0;
 
   constructor(capacity: number) {
     this.capacity = capacity;
@@ -64,6 +65,11 @@ export class Sequences {
     return this.#count;
   }
 
+  /** Counts who came and who left: while it stands, the same sequences run in the same order. */
+  get version(): number {
+    return this.#version;
+  }
+
   get isFull(): boolean {
     return this.#freeCount === 0;
   }
@@ -83,6 +89,7 @@ export class Sequences {
     this.skips[row] = 0;
     this.isParked[row] = 0;
     this.order[this.#count++] = row;
+    this.#version++;
     return row;
   }
 
@@ -91,6 +98,7 @@ export class Sequences {
     assert(position >= 0 && position < this.#count, () => `sequences: row ${row} is not there`);
     this.order.copyWithin(position, position + 1, this.#count);
     this.#count--;
+    this.#version++;
     this.request[row] = -1;
     this.#freeRows[this.#freeCount++] = row;
   }

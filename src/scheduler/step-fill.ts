@@ -18,6 +18,8 @@ export class StepFill {
   isMemoryShort = false;
   /** Whether the walk over the decodes met a prompt in work. */
   #hasPrompts = false;
+  /** Of the sequences, when the last walk was made. */
+  #version = -1;
   readonly #sequences: Sequences;
   readonly #kv: KvCache;
   readonly #memory: MemoryPort;
@@ -39,13 +41,62 @@ export class StepFill {
     this.#preempt = preempt;
   }
 
-  /** @returns the budget of query tokens that is left. */
-  addDecodes(budget: number, nowNs: number): number {
+  /** A new step; what the last one computed is kept if this one may go on with it. */
+  begin(): void {
+    this.isMemoryShort = false;
+    if (!this.#isSteady()) this.#steps.upcoming.clear();
+  }
+
+  /**
+   * @param isAnyLeftOut whether somebody is left out of this step or parked.
+   * @returns the budget of query tokens that is left.
+   */
+  addDecodes(budget: number, isAnyLeftOut: boolean, nowNs: number): number {
+    const { upcoming } = this.#steps;
+    if (!isAnyLeftOut && this.#goOn()) return budget - upcoming.count;
+    upcoming.clear();
+    return this.#walk(budget, nowNs);
+  }
+
+  /**
+   * Whether the last step was one of decodes, of all that run now and nobody else, and each has got
+   * its token: then each has one more to compute.
+   */
+  #isSteady(): boolean {
+    const { upcoming } = this.#steps;
+    const { count, version, computedTokens } = this.#sequences;
+    if (count === 0 || upcoming.count !== count || this.#version !== version) return false;
+    const row = upcoming.rows[0]!;
+    return upcoming.isDecodesOnly && computedTokens[row] === upcoming.pastTokens[0]! + 1;
+  }
+
+  /** The steps of a steady engine: one block in `blockTokens` is full, the rest stays as it is. */
+  #goOn(): boolean {
+    if (!this.#isSteady()) return false;
+    const { upcoming } = this.#steps;
+    const { rows, pastTokens, count } = upcoming;
+    const { blockTokens } = this.#kv.layout;
+    let full = 0;
+    for (let index = 0; index < count; index++) {
+      if ((pastTokens[index]! + 1) % blockTokens === 0) full++;
+    }
+    if (full > this.#memory.freeLocalBlocks()) return false;
+    upcoming.goOn();
+    if (full === 0) return true;
+    for (let index = 0; index < count; index++) {
+      const past = pastTokens[index]!;
+      if (past % blockTokens === 0) this.#kv.extend(rows[index]!, past + 1);
+    }
+    return true;
+  }
+
+  #walk(budget: number, nowNs: number): number {
     const sequences = this.#sequences;
     const { order } = sequences;
     const { upcoming } = this.#steps;
     let left = budget;
     this.#hasPrompts = false;
+    this.#version = sequences.version;
     for (let index = 0; index < sequences.count && left > 0; index++) {
       const row = order[index]!;
       const pending = sequences.pendingTokens(row);

@@ -11,6 +11,7 @@ export class StubMemory implements MemoryPort {
   /** More slices that could be borrowed at the very most. */
   borrowableSlices = 0;
   isComing = false;
+  readonly isElastic = true;
   readonly lent: number[] = [];
   readonly #kv: KvCache;
   readonly #ownSlices: number;
