@@ -57,13 +57,17 @@ export class LoanForecast {
     );
   }
 
-  /** @returns KV bytes that the slices of such a step's ring would have held. */
+  /**
+   * @returns KV bytes that the slices of such a step's ring would have held; the first loan brings
+   * one with it, whether or not steps stage anything.
+   */
   ringPayloadBytes(compute: StepCompute, remoteBytes: number): number {
     const { mode, groupLayers, layout } = this.#options;
-    if (mode === "direct") return 0;
+    if (mode === "direct" || remoteBytes === 0) return 0;
     const direct = mode === "staged" ? 0 : this.#hiddenDirectBytes(compute);
     const staged = Math.max(0, remoteBytes / layout.layers - direct);
-    return Math.ceil(ringBytes(groupLayers, staged) / layout.sliceBytes) * payloadBytes(layout);
+    const slices = Math.ceil(ringBytes(groupLayers, staged) / layout.sliceBytes);
+    return Math.max(1, slices) * payloadBytes(layout);
   }
 
   /** Bytes of one layer that direct reads carry while attention runs anyway. */

@@ -63,7 +63,8 @@ export class LoanRetreat {
       this.#trust.lost(nowNs);
       ladder.leave(lender, nowNs);
       // A running lender that gives nothing would hold the moves up.
-      if (this.#options.lenderShare !== 0) residency.comeHome(other + 1, nowNs);
+      const isMute = this.#options.lenderShare === 0 && pool.isRunning(lender);
+      if (!isMute) residency.comeHome(other + 1, nowNs);
     }
   }
 

@@ -1,7 +1,9 @@
-/** Layer groups as engines choose them: more where more may be borrowed. */
+/** Layer groups as engines choose them, and the ring that a loan brings with it. */
 
 import { expect, it } from "vitest";
-import { groupLayersFor } from "../../src/engine/loan-forecast.ts";
+import { groupLayersFor, LoanForecast, payloadBytes } from "../../src/engine/loan-forecast.ts";
+import { StepCost } from "../../src/engine/step-cost.ts";
+import type { AccessMode } from "../../src/prefetch/index.ts";
 import type { EngineOptions } from "../../src/engine/engine-options.ts";
 import { createCostModel } from "../../src/hardware/index.ts";
 import { createKvLayout } from "../../src/kvcache/index.ts";
@@ -45,4 +47,28 @@ it("one that may borrow much saves copies", () => {
 it("who borrows nothing has no groups to choose", () => {
   expect(chosen("4xh100", "Qwen3-32B", 0)).toBe(1);
   expect(chosen("4xh100", "Qwen3-32B", 3, { isElastic: false })).toBe(1);
+});
+
+/** Slices of the ring that a step of 32 sequences needs with so many of others. */
+function ringSlices(mode: AccessMode, borrowedSlices: number): number {
+  const { engines, topology } = quickScenario({
+    server: "4xa100-40g",
+    model: "OPT-13B",
+    traces: [],
+    set: [],
+  });
+  const shape = engines[0]!.model;
+  const layout = createKvLayout(shape.kvBytesPerToken, shape.layers, 16, 64 * 1024 * 1024);
+  const gpu = topology.gpus[0]!;
+  const link = { portBytesPerSecond: gpu.portBytesPerSecond, copyCostNs: 2300, latencyNs: 7500 };
+  const forecast = new LoanForecast({ mode, link, layout, groupLayers: 1 });
+  const step = new StepCost(createCostModel(gpu, shape), layout.layers).decodeStep(32, 16_384);
+  const bytes = forecast.ringPayloadBytes(step, borrowedSlices * payloadBytes(layout));
+  return bytes / payloadBytes(layout);
+}
+
+it("the first loan brings a slice of the ring with it, staged or not; direct reads need none", () => {
+  expect([0, 1, 2, 100].map((slices) => ringSlices("mixed", slices))).toEqual([0, 1, 1, 3]);
+  expect([0, 1].map((slices) => ringSlices("staged", slices))).toEqual([0, 1]);
+  expect([0, 1, 100].map((slices) => ringSlices("direct", slices))).toEqual([0, 0, 0]);
 });

@@ -10,6 +10,7 @@ const TARGET_NS = 100e6;
 /** An engine (0) with slices of lenders 1 and 2. */
 class Bench {
   readonly losing = new Set<number>();
+  readonly running = new Set<number>();
   readonly trust = new LoanTrust();
   readonly done: string[] = [];
   readonly tokenTimes = { slowNs: 0 };
@@ -17,9 +18,12 @@ class Bench {
   readonly retreat: LoanRetreat;
 
   constructor(lenderShare: number | null = 0.02) {
-    const { held, losing, done, tokenTimes } = this;
+    const { held, losing, running, done, tokenTimes } = this;
     const parts = {
-      pool: { isLosing: (lender: number) => losing.has(lender) },
+      pool: {
+        isLosing: (lender: number) => losing.has(lender),
+        isRunning: (lender: number) => running.has(lender),
+      },
       arena: { engine: 0, borrowedSlices: held[2]! + held[3]! },
       kv: { slices: { heldRows: held } },
       ladder: {
@@ -52,10 +56,20 @@ describe("a lender whose account loses", () => {
     expect(bench.trust.slices(3 * SECOND)).toBe(0);
   });
 
-  it("is not asked for moves that it would hold up", () => {
+  it("is not asked for moves that it would hold up, as it runs and gives nothing", () => {
     const bench = new Bench(0);
     bench.losing.add(1);
+    bench.running.add(1);
     expect(bench.at(1)).toEqual(["leave 1"]);
+    bench.running.delete(1);
+    expect(bench.at(2)).toEqual(["leave 1", "home 2"]);
+  });
+
+  it("gives moves their part while it runs, where it gives any", () => {
+    const bench = new Bench(0.01);
+    bench.losing.add(1);
+    bench.running.add(1);
+    expect(bench.at(1)).toEqual(["leave 1", "home 2"]);
   });
 
   it("of which nothing is held is nobody's concern", () => {
