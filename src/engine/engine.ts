@@ -139,8 +139,9 @@ export class Engine implements SchedulerEvents, LadderHost {
   preempted(request: number, _row: number, recomputedTokens: number): void {
     this.counters.preemptions++;
     this.counters.recomputedTokens += recomputedTokens;
-    const { accounts, flight } = this.#parts;
-    accounts.chargeRecompute(recomputedTokens, flight.localStepNs, this.#nowNs);
+    const { accounts, arena, flight } = this.#parts;
+    const isRecalled = arena.recalls.length > 0;
+    accounts.chargeRecompute(recomputedTokens, flight.localStepNs, isRecalled, this.#nowNs);
     this.#sink.note("preempted", request, this.#nowNs);
   }
 

@@ -4,8 +4,9 @@
  * Fed by the engine at each step's end and at each preempted sequence; settled with the pool once a
  * second. Loans earn the tokens that a step made beyond those that own memory alone would have made
  * in its time: fewer sequences, shorter steps, no waits, no ring, nobody left out. Lenders share
- * that by the blocks they hold. A preempted one costs the tokens that its recomputation
- * displaces.
+ * that by the blocks they hold. A preempted one costs the tokens that its recomputation displaces:
+ * all of them where loans shrink, else the part that goes beyond what own memory alone would do,
+ * as sequences outgrow any memory that is kept full.
  *
  * Tokens that loans cost are as real as those they bring: a link that is slower than forecast, or
  * sequences that are left out while own memory waits with them, make the balance negative, and
@@ -29,7 +30,7 @@ const PREFILL_TOKENS = 1024;
  */
 const LEAST_GAIN = 0.01;
 
-/** For so long after a loan a sequence that gives way does so because of it. */
+/** For so long after a loan, or a part of it, has gone a sequence gives way because of that. */
 const AFTERMATH_NS = 2 * NS_PER_SECOND;
 
 /**
@@ -51,6 +52,11 @@ export class LoanAccounts {
   /** (engines) parts of each lender in what was borrowed when something was last, and when. */
   readonly #shares: Float64Array;
   #loanNs = -Infinity;
+  /** Of the sequences that ran then, the part that own memory alone would not have had. */
+  #beyondOwn = 1;
+  /** Slices borrowed at the last look, and when there were fewer than at the one before. */
+  #heldSlices = 0;
+  #shrunkNs = -Infinity;
   #settledNs = -Infinity;
 
   constructor(options: EngineOptions, kv: KvCache, scheduler: Scheduler, cost: StepCost) {
@@ -67,6 +73,7 @@ export class LoanAccounts {
 
   /** A step has ended that ran while slices were borrowed. */
   earn(batch: Batch, timing: StepTiming): void {
+    this.#watchHeld(timing.endNs);
     let used = 0;
     for (let source = 0; source < this.#kv.sourceCount; source++) {
       used += this.#kv.usedBlocks(source);
@@ -78,6 +85,7 @@ export class LoanAccounts {
     const alone = this.#sequencesAlone(batch.decodeSequences, running, used);
     const earned = batch.decodeSequences - this.#tokensWithout(batch, timing, running, alone);
     this.#loanNs = timing.endNs;
+    this.#beyondOwn = 1 - alone / running;
     for (let lender = 0; lender < this.#earned.length; lender++) {
       const share = this.#kv.usedBlocks(lender + 1) / remote;
       this.#shares[lender] = share;
@@ -126,15 +134,33 @@ export class LoanAccounts {
    * A sequence is computed again while there are loans, or just after: memory that is there for a
    * while and then is not makes more of that than memory of one's own. Who lent last shares the
    * tokens that it displaces.
+   *
+   * @param isRecalled whether slices are to be given back just now.
    */
-  chargeRecompute(computedTokens: number, stepNs: number, nowNs: number): void {
+  chargeRecompute(
+    computedTokens: number,
+    stepNs: number,
+    isRecalled: boolean,
+    nowNs: number,
+  ): void {
     if (nowNs - this.#loanNs > AFTERMATH_NS) return;
+    this.#watchHeld(nowNs);
+    const isShrinking = isRecalled || nowNs - this.#shrunkNs <= AFTERMATH_NS;
     const recomputeNs = computedTokens * this.#prefillNsPerToken;
     const tokensPerStep = Math.max(1, this.#scheduler.batch.decodeSequences);
-    const displaced = (recomputeNs / stepNs) * tokensPerStep;
+    const displaced = (isShrinking ? 1 : this.#beyondOwn) * (recomputeNs / stepNs) * tokensPerStep;
     for (let lender = 0; lender < this.#earned.length; lender++) {
       this.#earned[lender]! -= displaced * this.#shares[lender]!;
     }
+  }
+
+  #watchHeld(nowNs: number): void {
+    let held = 0;
+    for (let lender = 0; lender < this.#earned.length; lender++) {
+      held += this.#kv.slices.heldRows[lender + 1]!;
+    }
+    if (held < this.#heldSlices) this.#shrunkNs = nowNs;
+    this.#heldSlices = held;
   }
 
   /** Tells the pool, at most once a second. */

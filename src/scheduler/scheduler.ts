@@ -6,7 +6,7 @@
  * blocks and does not know whether they are its own, lent, recalled or moved.
  *
  * Invariants: a batch names a sequence once; what it names has KV blocks for its tokens; a sequence
- * that cannot get memory waits while memory is coming, else the youngest gives way; if nothing at
+ * that cannot get memory waits while memory is coming, else somebody gives way; if nothing at
  * all can run, one sequence is preempted or failed, so there is always progress.
  */
 
@@ -78,7 +78,7 @@ export class Scheduler {
     this.rotation = new Rotation(this.sequences, kv, link, options.hostSource);
     this.steps = new StepsAhead(this.sequences, options.stepsAhead === 1);
     const preempt = (row: number, nowNs: number): void => this.preempt(row, nowNs);
-    this.#fill = new StepFill(this.sequences, kv, memory, this.steps, preempt);
+    this.#fill = new StepFill(this.sequences, kv, memory, this.steps, options.admission, preempt);
   }
 
   /** The step in flight, or the last one; while it is put together, the next. */
@@ -171,13 +171,13 @@ export class Scheduler {
   }
 
   /**
-   * Nothing could be scheduled and nothing is coming: the youngest sequence gives way; a lone one
-   * that has outgrown all that could ever be had fails.
+   * Nothing could be scheduled and nothing is coming: somebody gives way; a lone one that has
+   * outgrown all that could ever be had fails.
    */
   breakDeadlock(nowNs: number): void {
     const { sequences } = this;
     if (sequences.count > 1) {
-      this.preempt(sequences.order[sequences.count - 1]!, nowNs);
+      this.preempt(this.#fill.whoYields(0), nowNs);
     } else if (sequences.count === 1) {
       const row = sequences.order[0]!;
       const request = sequences.request[row]!;

@@ -2,16 +2,18 @@
  * Puts running sequences into the step being decided, as far as budget and memory go.
  *
  * Used by the scheduler, which decides the order: decodes, then prompts in work, then whom it
- * admits. A decode that finds no block makes the youngest sequence give way; a prompt takes what is
- * free beyond the reserve and goes on in the next step.
+ * admits. A decode that finds no block makes somebody give way (who-yields.ts); a prompt takes what
+ * is free beyond the reserve and goes on in the next step.
  *
  * Invariants: an entry has KV blocks for its tokens; nobody gives way while memory is coming.
  */
 
 import type { KvCache } from "../kvcache/index.ts";
+import type { AdmissionSetting } from "./admission.ts";
 import type { MemoryPort } from "./memory-port.ts";
 import type { Sequences } from "./sequences.ts";
 import type { StepsAhead } from "./steps-ahead.ts";
+import { whoYields } from "./who-yields.ts";
 
 export class StepFill {
   /** Whether somebody was left out for want of memory; cleared by whoever decides a step. */
@@ -24,21 +26,33 @@ export class StepFill {
   readonly #kv: KvCache;
   readonly #memory: MemoryPort;
   readonly #steps: StepsAhead;
+  readonly #isByAge: boolean;
   readonly #preempt: (row: number, nowNs: number) => void;
 
-  /** @param preempt frees all blocks of a sequence, which leaves the running ones. */
+  /**
+   * @param admission by vLLM's rules the youngest gives way whatever it costs.
+   * @param preempt frees all blocks of a sequence, which leaves the running ones.
+   */
   constructor(
     sequences: Sequences,
     kv: KvCache,
     memory: MemoryPort,
     steps: StepsAhead,
+    admission: AdmissionSetting,
     preempt: (row: number, nowNs: number) => void,
   ) {
     this.#sequences = sequences;
     this.#kv = kv;
     this.#memory = memory;
     this.#steps = steps;
+    this.#isByAge = admission.present !== undefined;
     this.#preempt = preempt;
+  }
+
+  /** @returns the row that gives way, of those from a position in the order of age on. */
+  whoYields(from: number): number {
+    const { order, count } = this.#sequences;
+    return this.#isByAge ? order[count - 1]! : whoYields(this.#sequences, from);
   }
 
   /** A new step; what the last one computed is kept if this one may go on with it. */
@@ -106,7 +120,7 @@ export class StepFill {
       }
       if (!this.#kv.isActive(row)) continue;
       const computed = sequences.scheduledTokens(row);
-      if (!this.#extendOrYield(row, computed + 1, nowNs)) continue;
+      if (!this.#extendOrYield(row, computed + 1, index, nowNs)) continue;
       upcoming.add(row, 1, computed, true);
       left--;
     }
@@ -129,7 +143,7 @@ export class StepFill {
       const pending = sequences.pendingTokens(row);
       if (!this.#kv.isActive(row) || pending <= 1) continue;
       const end = sequences.scheduledTokens(row) + Math.min(pending, left);
-      if (isYielding && !this.#extendOrYield(row, end, nowNs)) continue;
+      if (isYielding && !this.#extendOrYield(row, end, index, nowNs)) continue;
       left -= this.addChunk(row, left, nowNs);
     }
     return left;
@@ -153,15 +167,20 @@ export class StepFill {
     return tokens;
   }
 
-  /** Preempts the youngest if need be. @returns false when this row does not run now. */
-  #extendOrYield(row: number, tokens: number, nowNs: number): boolean {
+  /**
+   * Makes others that are younger, or itself, give way if need be.
+   *
+   * @param position of the row in the order of age.
+   * @returns false when this row does not run now.
+   */
+  #extendOrYield(row: number, tokens: number, position: number, nowNs: number): boolean {
     const sequences = this.#sequences;
     while (!this.#kv.extend(row, tokens)) {
       const answer = this.#memory.obtainLocal(this.#kv.missingBlocks(row, tokens), nowNs);
       if (answer === "ready") continue;
       this.isMemoryShort = true;
       if (answer === "coming") return false;
-      const victim = sequences.order[sequences.count - 1]!;
+      const victim = this.whoYields(position + 1);
       if (victim === row && sequences.count === 1) return false;
       this.#preempt(victim, nowNs);
       if (victim === row) return false;

@@ -34,13 +34,25 @@ interface State {
   readonly skippedBlocks?: number;
 }
 
-function settled(state: State, stepNs = STEP_NS, recomputed?: [tokens: number, laterNs: number]) {
+/** A sequence that is computed again, and what becomes of the loans. */
+interface Recompute {
+  readonly tokens: number;
+  /** After the step with the loans. */
+  readonly laterNs: number;
+  readonly isRecalled?: boolean;
+  /** Slices of lender 1 that have gone back by then. */
+  readonly returned?: number;
+}
+
+function settled(state: State, stepNs = STEP_NS, recompute?: Recompute) {
   const { local, atLenders, sequences, skipped = 0, skippedBlocks = 0 } = state;
   const used = [local, 0, ...atLenders, 0];
   const served = sequences - skipped;
   const blocks = local + atLenders[0] + atLenders[1];
+  const slices = { heldRows: Int32Array.from([OWN, 0, atLenders[0], atLenders[1], 0]) };
   const kv = {
     sourceCount: 5,
+    slices,
     usedBlocks: (source: number) => used[source]!,
     layout: { blocksPerSlice: 1 },
     isActive: (row: number) => row >= skipped,
@@ -69,8 +81,10 @@ function settled(state: State, stepNs = STEP_NS, recomputed?: [tokens: number, l
       told[command.lender] = { earned: command.earnedTokens, produced: command.producedTokens };
     },
   } as unknown as Pool;
-  if (recomputed !== undefined) {
-    accounts.chargeRecompute(recomputed[0], STEP_NS, stepNs + recomputed[1]);
+  if (recompute !== undefined) {
+    const { tokens, laterNs, isRecalled = false, returned = 0 } = recompute;
+    slices.heldRows[2]! -= returned;
+    accounts.chargeRecompute(tokens, STEP_NS, isRecalled, stepNs + laterNs);
   }
   accounts.settle({ engine: 0 } as Arena, pool, 5e9);
   return told;
@@ -105,11 +119,21 @@ describe("a loan's account", () => {
     expect(settled({ local: 90, atLenders: [0, 0], sequences: 90 })).toEqual({});
   });
 
-  it("is charged what is computed again while there are loans, or within two seconds after", () => {
-    const state = { local: 99, atLenders: [101, 0], sequences: 200 } as const;
-    const before = settled(state)[1]!.earned;
-    // A batch of 1,024 tokens takes a step's time, in which 200 tokens are made.
-    expect(settled(state, STEP_NS, [1024, 1e9])[1]!.earned).toBeCloseTo(before - 200, 6);
-    expect(settled(state, STEP_NS, [1024, 3e9])[1]!.earned).toBe(before);
+  /** Half of all is borrowed, but for a hundredth: a batch of 1,024 tokens displaces 200. */
+  const full = { local: 99, atLenders: [101, 0], sequences: 200 } as const;
+  const charged = (recompute: Recompute): number =>
+    settled(full)[1]!.earned - settled(full, STEP_NS, recompute)[1]!.earned;
+
+  it("is charged what is computed again because loans go back", () => {
+    expect(charged({ tokens: 1024, laterNs: 1e9, isRecalled: true })).toBeCloseTo(200, 6);
+    expect(charged({ tokens: 1024, laterNs: 1e9, returned: 1 })).toBeCloseTo(200, 6);
+  });
+
+  it("is charged its part of what is computed again while they stay", () => {
+    expect(charged({ tokens: 1024, laterNs: 1e9 })).toBeCloseTo((200 * 101) / 200, 6);
+  });
+
+  it("is charged nothing two seconds after the last step with a loan", () => {
+    expect(charged({ tokens: 1024, laterNs: 3e9, isRecalled: true })).toBe(0);
   });
 });
