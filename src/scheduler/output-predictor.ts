@@ -81,9 +81,11 @@ export class OutputPredictor {
 
   /** What lies above the longest output since the last time stands. */
   #refresh(): void {
-    let weight = this.#weightFrom[this.#changedMax + 1]!;
-    let tokens = this.#tokensFrom[this.#changedMax + 1]!;
-    for (let bucket = this.#changedMax; bucket >= 0; bucket--) {
+    const from = this.#changedMax;
+    this.#changedMax = -1;
+    let weight = this.#weightFrom[from + 1]!;
+    let tokens = this.#tokensFrom[from + 1]!;
+    for (let bucket = from; bucket >= 0; bucket--) {
       weight += this.#weight[bucket]!;
       tokens += this.#weight[bucket]! * (bucket + 0.5) * BUCKET_TOKENS;
       this.#weightFrom[bucket] = weight;
@@ -91,6 +93,5 @@ export class OutputPredictor {
       const mean = weight > 0 ? tokens / weight : 0;
       this.#residualTokens[bucket] = Math.max(1, mean - (bucket + 0.5) * BUCKET_TOKENS);
     }
-    this.#changedMax = -1;
   }
 }
