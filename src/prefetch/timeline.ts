@@ -116,6 +116,7 @@ export class StepTimeline {
   lay(input: TimelineInput): void {
     const { startNs, compute } = input;
     this.#begin(input);
+    this.#sumBefore(input.firstGroup);
     this.#continueLocal(input);
     const isRemote = this.#loads.stagedBytes > 0 || this.#loads.directBytes > 0;
     const lastNs = isRemote ? this.#layRemote(input) : this.#layLocal(input);
@@ -123,7 +124,6 @@ export class StepTimeline {
     const localNs = this.#localBaseNs + layersLeft * this.#localLayerNs + compute.headNs;
     this.endNs = startNs + Math.round(lastNs + compute.headNs);
     this.localEndNs = this.#stepStartNs + Math.round(localNs);
-    this.#sumGroups(input.groupCount);
   }
 
   /**
@@ -232,9 +232,7 @@ export class StepTimeline {
       delayNs += waitNs;
       endNs = baseNs + layersDone * layerNs + delayNs;
       groupEndNs[group] = startNs + Math.round(endNs);
-      this.#groupOutcome[group] = outcome;
-      this.#groupWaitNs[group] = waitNs + size * prolongedNs;
-      this.#groupBusyNs[group] = port.busyNs;
+      this.#add(group, outcome, waitNs + size * prolongedNs, port.busyNs);
     }
     if (firstGroup < groupCount) {
       this.nextAheadFromNs = startNs + Math.round(Math.min(idleNs, endNs));
@@ -249,24 +247,27 @@ export class StepTimeline {
     return this.#port.beginNs < wantedNs ? LATE : MISS;
   }
 
-  #sumGroups(groupCount: number): void {
-    let waitNs = 0;
-    let busyNs = 0;
-    let hits = 0;
-    let lates = 0;
-    let misses = 0;
-    for (let group = 0; group < groupCount; group++) {
-      waitNs += this.#groupWaitNs[group]!;
-      busyNs += this.#groupBusyNs[group]!;
-      const outcome = this.#groupOutcome[group]!;
-      if (outcome === HIT) hits++;
-      else if (outcome === LATE) lates++;
-      else if (outcome === MISS) misses++;
+  /** The totals of groups that keep what they have; those laid now are added one by one. */
+  #sumBefore(firstGroup: number): void {
+    this.waitNs = 0;
+    this.linkBusyNs = 0;
+    this.hits = 0;
+    this.lates = 0;
+    this.misses = 0;
+    for (let group = 0; group < firstGroup; group++) {
+      const [waitNs, busyNs] = [this.#groupWaitNs[group]!, this.#groupBusyNs[group]!];
+      this.#add(group, this.#groupOutcome[group]!, waitNs, busyNs);
     }
-    this.waitNs = waitNs;
-    this.linkBusyNs = busyNs;
-    this.hits = hits;
-    this.lates = lates;
-    this.misses = misses;
+  }
+
+  #add(group: number, outcome: number, waitNs: number, busyNs: number): void {
+    this.#groupOutcome[group] = outcome;
+    this.#groupWaitNs[group] = waitNs;
+    this.#groupBusyNs[group] = busyNs;
+    this.waitNs += waitNs;
+    this.linkBusyNs += busyNs;
+    if (outcome === HIT) this.hits++;
+    else if (outcome === LATE) this.lates++;
+    else if (outcome === MISS) this.misses++;
   }
 }
