@@ -98,7 +98,7 @@ export class LinkRates implements LinkPort {
 
   /** A step that read something has ended. */
   observe({ readBytes, readableBytesPerSecond }: StepTiming, nowNs: number): void {
-    if (readableBytesPerSecond === undefined) return;
+    if (readableBytesPerSecond === null) return;
     for (let source = 1; source < readBytes.length; source++) {
       if (readBytes[source] === 0) continue;
       // What a running lender gives says nothing of what it gives when it does not run.

@@ -31,7 +31,7 @@ export interface ArenaOptions {
   /** After a recall or a return of its own, an engine waits so long before it offers again. */
   readonly quietNs: number;
   /** Where other tenants borrow: clears what is offered to them. */
-  readonly clearing?: SliceClearing;
+  readonly clearing?: SliceClearing | null;
 }
 
 /** Slices of one engine, in the hands of its own pool member. */

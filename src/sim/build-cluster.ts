@@ -125,11 +125,7 @@ export function buildCluster(
   const costModels = new CostModels(scenario);
   const members: ClusterMember[] = engines.map((engine, index) => {
     const recorder = new Recorder(tables[index]!, index, totalWindow, digest);
-    const options = {
-      ...engineOptions(scenario, system, sizes, index, admission, costModels),
-      headTimeoutNs: seams.headTimeoutNs ?? WAIT_TIMES.headTimeoutNs,
-      roleTimes: seams.roleTimes ?? ROLE_TIMES,
-    };
+    const options = engineOptions(scenario, system, sizes, index, admission, costModels, seams);
     const gpuOfSource = Int32Array.of(engine.gpuIndex, ...engines.map((e) => e.gpuIndex), -1);
     const runner = new CostedRunner(
       {
@@ -214,7 +210,8 @@ export function engineOptions(
   index: number,
   admission: AdmissionSetting,
   costModels: CostModels,
-): Omit<EngineOptions, "headTimeoutNs"> {
+  times: Pick<ClusterSeams, "headTimeoutNs" | "roleTimes"> = {},
+): EngineOptions {
   const { engines, topology, slo } = scenario;
   const engine = engines[index]!;
   const gpu = topology.gpus[engine.gpuIndex]!;
@@ -258,7 +255,9 @@ export function engineOptions(
     contextTokensMax: engine.model.contextTokensMax,
     tpotTargetNs: slo.tpotSeconds * 1e9,
     admission,
+    headTimeoutNs: times.headTimeoutNs ?? WAIT_TIMES.headTimeoutNs,
     parkedMaxNs: WAIT_TIMES.parkedMaxNs,
+    roleTimes: times.roleTimes ?? ROLE_TIMES,
   };
 }
 

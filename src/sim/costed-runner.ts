@@ -49,7 +49,7 @@ export class CostedRunner implements StepRunner {
     this.#timeline = new StepTimeline(options.layers);
     const sourceCount = options.gpuOfSource.length;
     this.#rates = new Float64Array(sourceCount);
-    this.timing = { ...noTiming(sourceCount), readableBytesPerSecond: this.#rates };
+    this.timing = noTiming(sourceCount, this.#rates);
   }
 
   /** The layer group with which an interrupted step goes on. */
