@@ -130,7 +130,7 @@ export class CostedRunner implements StepRunner {
   #lay(work: PricedStep, slowdown: number, firstGroup: number, startNs: number): void {
     const { compute, groupLayers, readSet } = work;
     const groupCount = Math.ceil(compute.layers / groupLayers);
-    this.#shareEgress(work.sourceBytesPerSecond);
+    this.#shareEgress(work, firstGroup > 0);
     const timeline = this.#timeline;
     const isFirst = firstGroup === 0;
     const aheadFromNs = isFirst ? this.#aheadFromNs : timeline.copyFromNs[firstGroup]!;
@@ -188,9 +188,12 @@ export class CostedRunner implements StepRunner {
     }
   }
 
-  #shareEgress(sourceBytesPerSecond: Float64Array): void {
+  /** What is read of nobody in any part of the step has no rate of its own. */
+  #shareEgress({ readSet, sourceBytesPerSecond }: PricedStep, isRest: boolean): void {
     const { gpu, gpuOfSource, portOfGpu } = this.#options;
     for (let source = 1; source < gpuOfSource.length; source++) {
+      const isRead = readSet.stagedBytes[source]! + readSet.directBytes[source]! > 0;
+      if (!isRead && !(isRest && this.timing.readBytes[source]! > 0)) continue;
       const lender = gpuOfSource[source]!;
       let rate = sourceBytesPerSecond[source]!;
       if (lender >= 0 && rate > 0) {
