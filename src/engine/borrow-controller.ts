@@ -87,7 +87,7 @@ export class BorrowController {
       this.returnAll(nowNs);
       return;
     }
-    const wanted = this.#wantedSlices();
+    const wanted = this.#wantedSlices(nowNs);
     if (wanted <= 0) {
       this.#returnUnused(nowNs);
       return;
@@ -135,10 +135,25 @@ export class BorrowController {
     return nowNs - this.#shortSinceNs >= this.#times.shortageNs;
   }
 
+  /** What it offers serves nobody, and others have idle memory: it may be taken home to borrow. */
+  #mayTurnBorrower(nowNs: number): boolean {
+    if (this.#arena.lentSlices > 0 || !this.#mayBecomeBorrower(nowNs)) return false;
+    return this.#idleElsewhere() > 0;
+  }
+
+  /** Slices that others offer and nobody holds. */
+  #idleElsewhere(): number {
+    let slices = 0;
+    for (let other = 0; other < this.#options.engineCount; other++) {
+      if (other !== this.#arena.engine) slices += this.#pool.idleSlices(engineId(other));
+    }
+    return slices;
+  }
+
   /** Slices that running sequences' growth and the head of the queue need beyond what is held. */
-  #wantedSlices(): number {
+  #wantedSlices(nowNs: number): number {
     const { scheduler, layout } = { scheduler: this.#scheduler, layout: this.#kv.layout };
-    if (!scheduler.isMemoryShort || scheduler.waiting.size === 0) return this.#growthSlices();
+    if (!scheduler.isMemoryShort || scheduler.waiting.size === 0) return this.#growthSlices(nowNs);
     let blocks = scheduler.claims.usedBlocks + scheduler.claims.claimedBlocks;
     blocks += this.#options.growthShare * scheduler.claims.growthBlocks;
     const held = this.#heldBlocks();
@@ -154,15 +169,20 @@ export class BorrowController {
    * Nobody waits: room for the next tokens, for all that is left of prompts in work, and, where the
    * engine has nothing lent, for the next prompts.
    */
-  #growthSlices(): number {
+  #growthSlices(nowNs: number): number {
     const { blocksPerSlice } = this.#kv.layout;
     if (this.#scheduler.isMemoryShort) {
       return Math.max(1, Math.ceil(-this.#spareBlocks() / blocksPerSlice));
     }
-    if (this.#arena.offeredSlices > 0 || this.#scheduler.rotation.isLinkFull) return 0;
+    if (this.#scheduler.rotation.isLinkFull) return 0;
+    if (this.#arena.offeredSlices > 0 && !this.#mayTurnBorrower(nowNs)) return 0;
     // Admission counts a share of what running sequences will grow by.
-    const growth = this.#options.growthShare * this.#scheduler.claims.growthBlocks;
-    const missing = growth + this.#reserve.blocks - this.#spareBlocks();
+    const { growthShare } = this.#options;
+    const { growthBlocks, sameShares } = this.#scheduler.claims;
+    const room = this.#spareBlocks() - this.#reserve.blocks;
+    const missing = growthShare * growthBlocks - room;
+    if (missing > 0) sameShares.noteAmount(growthShare);
+    else sameShares.note(growthShare, growthBlocks, room);
     return Math.ceil(missing / blocksPerSlice);
   }
 
@@ -230,10 +250,8 @@ export class BorrowController {
     if (this.#scheduler.sequences.count > 0 || !this.#mustBorrow()) return false;
     const { blocksPerSlice, blockTokens } = this.#kv.layout;
     const blocks = this.#scheduler.waiting.tokensAt(0) / blockTokens + 1;
-    let slices = this.#options.ownSlices + this.#arena.borrowedSlices;
-    for (let other = 0; other < this.#options.engineCount; other++) {
-      if (other !== this.#arena.engine) slices += this.#pool.idleSlices(engineId(other));
-    }
+    const held = this.#options.ownSlices + this.#arena.borrowedSlices;
+    const slices = held + this.#idleElsewhere();
     return blocks > slices * blocksPerSlice;
   }
 

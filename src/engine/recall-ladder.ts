@@ -2,7 +2,8 @@
  * How a borrower gives slices back: the cheapest rung first.
  *
  * Called by the engine's tick while recalls are open. REFILL recalls may move data until their
- * deadline; DEMAND recalls, and refills that are overdue, drop what is not already elsewhere.
+ * deadline; DEMAND recalls, and refills that are overdue, drop what is not already elsewhere
+ * (recall-dues.ts).
  *
  *     free           empty slices go at once
  *     twin           slices whose blocks are still being copied in: the originals are at home
@@ -22,6 +23,7 @@ import { Arena, RowState, type KvCache, type MoveReason } from "../kvcache/index
 import type { Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
 import type { EngineCounters, LadderRung } from "./engine-counters.ts";
+import { RecallDues } from "./recall-dues.ts";
 import type { Residency } from "./residency.ts";
 
 /** The engine's part in a recall. */
@@ -46,6 +48,7 @@ export class RecallLadder {
   readonly #counters: EngineCounters;
   readonly #host: LadderHost;
   readonly #rowsOf: LenderRows;
+  readonly #dues: RecallDues;
   /** Closed rows that still hold blocks, with the rung that closed them; null: nobody asked. */
   readonly #emptying = new Map<number, LadderRung | null>();
 
@@ -65,6 +68,7 @@ export class RecallLadder {
     this.#counters = counters;
     this.#host = host;
     this.#rowsOf = rowsOf;
+    this.#dues = new RecallDues(arena, kv, residency);
   }
 
   /** Answers what is open as far as it can be answered now. */
@@ -202,7 +206,7 @@ export class RecallLadder {
   #drop(lender: EngineId, nowNs: number): void {
     const source = Arena.sourceOf(lender);
     for (;;) {
-      const owed = this.#dueRows(lender, nowNs);
+      const owed = this.#dues.rows(lender, this.#emptying.keys(), nowNs);
       if (owed <= 0) return;
       const victim = this.#victim(source);
       if (victim < 0) return;
@@ -213,28 +217,6 @@ export class RecallLadder {
       this.#counters.ladder[rung] += given;
       this.#sweep(nowNs);
     }
-  }
-
-  /** Slices that must be free now: demanded ones, and refills whose deadline has passed. */
-  #dueRows(lender: EngineId, nowNs: number): number {
-    let due = 0;
-    for (const recall of this.#arena.recalls) {
-      if (recall.lender !== lender) continue;
-      const isDue = recall.kind === "demand" || recall.deadlineNs <= nowNs;
-      if (isDue) due += recall.remaining;
-    }
-    // Empty rows that wait for a read to end are on their way: nothing can hasten them.
-    return due - this.#fencedRows(lender);
-  }
-
-  #fencedRows(lender: EngineId): number {
-    let fenced = this.#arena.closingRows(lender);
-    const source = Arena.sourceOf(lender);
-    for (const row of this.#emptying.keys()) {
-      if (this.#kv.slices.source[row] !== source) continue;
-      if (this.#liveBlocks(row) > 0) fenced--;
-    }
-    return fenced;
   }
 
   #victim(source: number): number {

@@ -63,6 +63,14 @@ export class Residency {
     return this.#ended.length > 0;
   }
 
+  /** Whether the block there has been copied elsewhere; its table waits for the step to end. */
+  isCopied(handle: number): boolean {
+    return this.#ended.some((id) => {
+      const move = this.#kv.moves.get(id);
+      return move !== undefined && !move.isOrphaned && move.sourceHandles.includes(handle);
+    });
+  }
+
   /** Collects copies that have ended; their tables change in `settle`. */
   poll(nowNs: number): void {
     for (let id = this.#copies.poll(nowNs); id >= 0; id = this.#copies.poll(nowNs)) {

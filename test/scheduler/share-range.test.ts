@@ -32,6 +32,16 @@ describe("the range of shares that decide the same", () => {
     );
   });
 
+  it("is of no other share once an amount followed from it, whatever comes after", () => {
+    const range = new ShareRange();
+    range.note(0.1, 10, 5);
+    range.noteAmount(0.1);
+    range.note(0.1, 10, 3);
+    for (const other of [0, 0.1, 0.2, 1]) {
+      expect(other > range.above && other < range.upTo).toBe(false);
+    }
+  });
+
   it("is all shares before anything was decided", () => {
     const range = new ShareRange();
     expect([range.above, range.upTo]).toEqual([-Infinity, Infinity]);
