@@ -5,8 +5,8 @@
  * second. Loans earn the tokens that a step made beyond those that own memory alone would have made
  * in its time: fewer sequences, shorter steps, no waits, no ring, nobody left out. Lenders share
  * that by the blocks they hold. A preempted one costs the tokens that its recomputation displaces:
- * all of them where loans shrink, else the part that goes beyond what own memory alone would do,
- * as sequences outgrow any memory that is kept full.
+ * all of them where loans shrink or cannot be read, else the part that goes beyond what own memory
+ * alone would do, as sequences outgrow any memory that is kept full.
  *
  * Tokens that loans cost are as real as those they bring: a link that is slower than forecast, or
  * sequences that are left out while own memory waits with them, make the balance negative, and
@@ -54,6 +54,8 @@ export class LoanAccounts {
   #loanNs = -Infinity;
   /** Of the sequences that ran then, the part that own memory alone would not have had. */
   #beyondOwn = 1;
+  /** Whether links left somebody out of that step. */
+  #isAnyLeftOut = false;
   /** Slices borrowed at the last look, and when there were fewer than at the one before. */
   #heldSlices = 0;
   #shrunkNs = -Infinity;
@@ -86,6 +88,7 @@ export class LoanAccounts {
     const earned = batch.decodeSequences - this.#tokensWithout(batch, timing, running, alone);
     this.#loanNs = timing.endNs;
     this.#beyondOwn = 1 - alone / running;
+    this.#isAnyLeftOut = running > batch.decodeSequences;
     for (let lender = 0; lender < this.#earned.length; lender++) {
       const share = this.#kv.usedBlocks(lender + 1) / remote;
       this.#shares[lender] = share;
@@ -146,9 +149,10 @@ export class LoanAccounts {
     if (nowNs - this.#loanNs > AFTERMATH_NS) return;
     this.#watchHeld(nowNs);
     const isShrinking = isRecalled || nowNs - this.#shrunkNs <= AFTERMATH_NS;
+    const isTheirs = isShrinking || this.#isAnyLeftOut;
     const recomputeNs = computedTokens * this.#prefillNsPerToken;
     const tokensPerStep = Math.max(1, this.#scheduler.batch.decodeSequences);
-    const displaced = (isShrinking ? 1 : this.#beyondOwn) * (recomputeNs / stepNs) * tokensPerStep;
+    const displaced = (isTheirs ? 1 : this.#beyondOwn) * (recomputeNs / stepNs) * tokensPerStep;
     for (let lender = 0; lender < this.#earned.length; lender++) {
       this.#earned[lender]! -= displaced * this.#shares[lender]!;
     }

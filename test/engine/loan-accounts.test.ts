@@ -133,6 +133,14 @@ describe("a loan's account", () => {
     expect(charged({ tokens: 1024, laterNs: 1e9 })).toBeCloseTo((200 * 101) / 200, 6);
   });
 
+  it("is charged all of it where links leave somebody out", () => {
+    const rotating = { ...full, skipped: 20, skippedBlocks: 1 };
+    const spared = settled(rotating)[1]!.earned;
+    const again = settled(rotating, STEP_NS, { tokens: 1024, laterNs: 1e9 })[1]!.earned;
+    // Twenty of the two hundred are left out, so that a step makes 180 tokens.
+    expect(spared - again).toBeCloseTo(180, 6);
+  });
+
   it("is charged nothing two seconds after the last step with a loan", () => {
     expect(charged({ tokens: 1024, laterNs: 3e9, isRecalled: true })).toBe(0);
   });
