@@ -67,9 +67,19 @@ export function runPairs(
   const slower = withBandwidth(scenario, 1 - share);
   const slowed = share > 0 ? run("static", slower, scenario.pool) : plain;
   const ema = run("ema", scenario, plant(scenario.pool));
-  const engines = ema.engines.map((engine, index): EnginePair => {
-    const columns = (record: RunRecord): RequestColumns =>
-      columnsOf(record.engines[index]!, scenario.slo);
+  const engines = enginePairs(scenario, ema, plain, slowed);
+  return { engines, ema, static: plain, leftOut };
+}
+
+/** @param ema the run that is judged: of lending, or of whatever else is held against `plain`. */
+export function enginePairs(
+  { slo }: Scenario,
+  ema: RunRecord,
+  plain: RunRecord,
+  slowed: RunRecord,
+): EnginePair[] {
+  return ema.engines.map((engine, index): EnginePair => {
+    const columns = (record: RunRecord): RequestColumns => columnsOf(record.engines[index]!, slo);
     return {
       name: engine.name,
       hasBorrowed: engine.borrowed.maxBytes > 0,
@@ -80,10 +90,10 @@ export function runPairs(
       slowed: columns(slowed),
     };
   });
-  return { engines, ema, static: plain, leftOut };
 }
 
-function sameWork(
+/** The scenario without what `static` cannot serve, and its run of the rest. */
+export function sameWork(
   drawn: Scenario,
   run: (on: Scenario) => RunRecord,
 ): { scenario: Scenario; plain: RunRecord; leftOut: number } {

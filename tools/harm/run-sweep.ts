@@ -12,6 +12,8 @@ import { failedVerdict, type ServerVerdict } from "./server-verdict.ts";
 export interface SweepOptions {
   readonly seeds: readonly number[];
   readonly processes: number;
+  /** `static` is held against itself instead (noise.ts). */
+  readonly isNoise?: boolean;
   readonly onVerdict?: (verdict: ServerVerdict, doneCount: number) => void;
   /** A server that takes longer has failed: its process is ended and another goes on. */
   readonly serverMaxMs?: number;
@@ -21,7 +23,7 @@ export interface SweepOptions {
 const SERVER_MAX_MS = 300_000;
 
 export async function runSweep(options: SweepOptions): Promise<ServerVerdict[]> {
-  const { seeds, processes, onVerdict, serverMaxMs = SERVER_MAX_MS } = options;
+  const { seeds, processes, isNoise = false, onVerdict, serverMaxMs = SERVER_MAX_MS } = options;
   const waiting = [...seeds];
   const verdicts = new Map<number, ServerVerdict>();
   const tell = (verdict: ServerVerdict): void => {
@@ -30,7 +32,8 @@ export async function runSweep(options: SweepOptions): Promise<ServerVerdict[]> 
   };
   const work = async (): Promise<void> => {
     while (waiting.length > 0) {
-      const lateSeed = await runWorker(() => waiting.shift() ?? null, tell, serverMaxMs);
+      const nextSeed = (): number | null => waiting.shift() ?? null;
+      const lateSeed = await runWorker(isNoise, nextSeed, tell, serverMaxMs);
       if (lateSeed === null) return;
       const error = `did not end within ${serverMaxMs / 1000} s`;
       tell(failedVerdict(lateSeed, error));
@@ -42,12 +45,16 @@ export async function runSweep(options: SweepOptions): Promise<ServerVerdict[]> 
 
 /** @returns the server that took too long, or `null` when there was none left. */
 function runWorker(
+  isNoise: boolean,
   nextSeed: () => number | null,
   onVerdict: (verdict: ServerVerdict) => void,
   serverMaxMs: number,
 ): Promise<number | null> {
   const file = fileURLToPath(new URL("./sweep-worker.ts", import.meta.url));
-  const worker = fork(file, { execArgv: ["--import", "tsx"], serialization: "advanced" });
+  const worker = fork(file, isNoise ? ["--noise"] : [], {
+    execArgv: ["--import", "tsx"],
+    serialization: "advanced",
+  });
   return new Promise((resolve, reject) => {
     let seed: number | null = null;
     let isLate = false;

@@ -58,7 +58,7 @@ export function failedVerdict(seed: number, error: string): ServerVerdict {
   return { seed, wiring, engines: [], isBound: false, recalls, leftOut: 0, errors: [error] };
 }
 
-function wiringOf(seed: number): string {
+export function wiringOf(seed: number): string {
   const { links } = randomServer(seed).plan.scenario.server;
   return typeof links === "string" ? links : "list";
 }

@@ -8,6 +8,7 @@
  *     npm run sweep -- --only 17                # one server
  *     npm run sweep -- --only 17 --plan         # what it is, as a scenario
  *     npm run sweep -- --only 17 --shrink       # its worst violation on as little as shows it
+ *     npm run sweep -- --noise                  # what chance breaks: `static` against itself
  */
 
 import { availableParallelism } from "node:os";
@@ -22,7 +23,11 @@ import { coverageOf, rowsOf, sweepText } from "./sweep-table.ts";
 
 const COUNT = 1000;
 
-async function sweep(seeds: readonly number[], processes: number): Promise<ServerVerdict[]> {
+async function sweep(
+  seeds: readonly number[],
+  processes: number,
+  isNoise: boolean,
+): Promise<ServerVerdict[]> {
   const output = {
     isTerminal: process.stderr.isTTY === true,
     widthColumns: process.stderr.columns ?? 80,
@@ -34,6 +39,7 @@ async function sweep(seeds: readonly number[], processes: number): Promise<Serve
   const verdicts = await runSweep({
     seeds,
     processes,
+    isNoise,
     onVerdict: (verdict, done) => {
       broken += rowsOf([verdict]).filter(({ judgement }) => judgement.isViolation).length;
       broken += verdict.errors.length;
@@ -68,6 +74,7 @@ const OPTIONS = {
   only: { type: "string" },
   plan: { type: "boolean", default: false },
   shrink: { type: "boolean", default: false },
+  noise: { type: "boolean", default: false },
   processes: { type: "string", default: String(availableParallelism()) },
 } as const;
 
@@ -82,8 +89,10 @@ async function main(args: string[]): Promise<void> {
     const from = wholeNumber("--from", values.from);
     const count = wholeNumber("--count", values.count);
     const seeds = Array.from({ length: count }, (_, index) => from + index);
-    const verdicts = await sweep(seeds, wholeNumber("--processes", values.processes));
+    const processes = wholeNumber("--processes", values.processes);
+    const verdicts = await sweep(seeds, processes, values.noise);
     console.log(sweepText(verdicts));
+    if (values.noise) return;
     const hasBroken = rowsOf(verdicts).some(({ judgement }) => judgement.isViolation);
     const isIdle = coverageOf(verdicts)["borrowers"] === 0;
     if (isIdle) console.error("nobody borrowed: the sweep has shown nothing");
@@ -93,6 +102,7 @@ async function main(args: string[]): Promise<void> {
 }
 
 await runTool(
-  "npm run sweep -- [--count N] [--from N] [--processes N] | --only N [--plan | --shrink]",
+  "npm run sweep -- [--count N] [--from N] [--processes N] [--noise]\n" +
+    "npm run sweep -- --only N [--plan | --shrink]",
   main,
 );
