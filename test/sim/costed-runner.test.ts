@@ -187,4 +187,18 @@ describe("costed runner", () => {
     // At least half of the port is its own.
     expect(endOf(portBytesPerSecond) / endOf(0)).toBeCloseTo(2, 1);
   });
+
+  it("says how a lender could be read in the rest too, though only the part before read it", () => {
+    const compute = { layers: 8, hostNs: 0, headNs: 0, linearLayerNs: 1e4, attentionLayerNs: 1e4 };
+    const load = new ServerLoad(topology, "subtractive", null);
+    const runner = runnerOf(8, load);
+    const readSet = readSetOf([{ source: 1, runs: 1, bytes: 1e6 }]);
+    runner.submit(workOf({ ...compute, hbmBytesPerSecond }, 1, readSet), 0);
+    expect(runner.timing.readableBytesPerSecond![1]).toBe(portBytesPerSecond);
+    runner.interrupt(0);
+    load.setRate(1, 2, portBytesPerSecond / 4);
+    runner.resume(workOf({ ...compute, hbmBytesPerSecond }, 1));
+    expect(runner.timing.readBytes[1]).toBeGreaterThan(0);
+    expect(runner.timing.readableBytesPerSecond![1]).toBe((3 * portBytesPerSecond) / 4);
+  });
 });
