@@ -8,7 +8,7 @@
 
 import { engineId } from "../base/index.ts";
 import { LOCAL_SOURCE, type Arena, type KvCache } from "../kvcache/index.ts";
-import type { Pool } from "../pool/index.ts";
+import type { Obtainable, Pool } from "../pool/index.ts";
 import type { Scheduler } from "../scheduler/index.ts";
 import type { ArrivalReserve } from "./arrival-reserve.ts";
 import {
@@ -17,7 +17,6 @@ import {
   type LoanAmountOptions,
   type LoanAmountParts,
 } from "./loan-amount.ts";
-import type { LoanSources } from "./loan-rate.ts";
 import {
   LoanRetreat,
   type LoanRetreatOptions,
@@ -141,6 +140,11 @@ export class BorrowController {
     return this.#idleElsewhere() > 0;
   }
 
+  /** Whether it would get a loan with its own memory home; else that would be offered again. */
+  #wouldGetAny(nowNs: number): boolean {
+    return this.#more(this.#pool.offeredTo(this.#arena.engine, nowNs), nowNs).slices > 0;
+  }
+
   /** Slices that others offer and nobody holds. */
   #idleElsewhere(): number {
     let slices = 0;
@@ -183,6 +187,7 @@ export class BorrowController {
     const missing = growthShare * growthBlocks - room;
     if (missing > 0) sameShares.noteAmount(growthShare);
     else sameShares.note(growthShare, growthBlocks, room);
+    if (missing > 0 && this.#arena.offeredSlices > 0 && !this.#wouldGetAny(nowNs)) return 0;
     return Math.ceil(missing / blocksPerSlice);
   }
 
@@ -212,34 +217,25 @@ export class BorrowController {
     }
     const obtainable = this.#pool.obtainable(this.#arena.engine, nowNs);
     const { fromIdleLenders } = obtainable;
-    const sources = this.#amount.sources();
-    const fromRunning = Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
-    const isForced = this.#mustBorrow();
-    const worthy = isForced ? Infinity : total(sources.idleSlices);
-    const more = Math.min(fromIdleLenders + fromRunning, worthy);
-    const most = Math.min(limit, total(sources.heldSlices) + more);
-    if (most <= held && fromIdleLenders === 0) {
-      // No amount can be more than what is held: the pool says why, and nothing is searched.
-      this.#arena.borrow(1, false, nowNs);
-      return;
-    }
-    const target = this.#bestSlices(most, sources);
-    const trusted = isForced ? Infinity : this.#trust.slices(nowNs) - held;
-    const count = Math.min(wanted, target.slices - held, trusted, REQUEST_SLICES_MAX);
+    const more = this.#more(obtainable, nowNs);
+    const count = Math.min(wanted, more.slices, REQUEST_SLICES_MAX);
     if (count > 0) {
       this.#arena.borrow(Math.ceil(count), count > fromIdleLenders, nowNs);
     } else if (fromIdleLenders === 0) {
       // With nothing to be had, or nothing that a share could carry, the pool says why.
       this.#arena.borrow(1, false, nowNs);
-    } else if (target.bound !== "demand") {
-      this.#arena.refusals[target.bound === "slo" ? "slo" : "does-not-pay"]++;
+    } else if (more.bound !== "demand") {
+      this.#arena.refusals[more.bound === "slo" ? "slo" : "does-not-pay"]++;
     }
   }
 
-  #bestSlices(slicesMax: number, sources: LoanSources): BestSlices {
-    // A request larger than the engine's own memory is served for its own sake, not for throughput.
-    if (this.#mustBorrow()) return { slices: slicesMax, bound: "limit" };
-    return this.#amount.bestSlices(slicesMax, this.#reserve.blocks, sources);
+  /** How many slices more it takes of what others offer, and what bounds them. */
+  #more(obtainable: Obtainable, nowNs: number): BestSlices {
+    const isForced = this.#mustBorrow();
+    const more = this.#amount.more(obtainable, this.#reserve.blocks, isForced);
+    if (isForced) return more;
+    const trusted = this.#trust.slices(nowNs) - this.#arena.borrowedSlices;
+    return { slices: Math.min(more.slices, trusted), bound: more.bound };
   }
 
   /**
@@ -290,8 +286,4 @@ export class BorrowController {
       if (empty > 0) this.#ladder.returnEmpty(engineId(other), empty, nowNs);
     }
   }
-}
-
-function total(slices: Float64Array): number {
-  return slices.reduce((sum, count) => sum + count, 0);
 }

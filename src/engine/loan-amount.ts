@@ -9,7 +9,7 @@
 
 import { engineId, type EngineId } from "../base/index.ts";
 import type { Arena, KvCache } from "../kvcache/index.ts";
-import type { Pool } from "../pool/index.ts";
+import type { Obtainable, Pool } from "../pool/index.ts";
 import { remoteBytesWanted, type BorrowAnswer, type Scheduler } from "../scheduler/index.ts";
 import { LenderCalm } from "./lender-calm.ts";
 import { payloadBytes, type LoanForecast } from "./loan-forecast.ts";
@@ -61,6 +61,30 @@ export class LoanAmount {
     this.#options = options;
     this.#parts = parts;
     this.calm = new LenderCalm(options.engineCount);
+  }
+
+  /**
+   * @param obtainable slices that others offer it, by whether their owners run.
+   * @param arrivalBlocks room for requests to come, beside those that run and wait.
+   * @param isForced a request is larger than the engine's own memory: it is served for its own
+   * sake, not for throughput.
+   * @returns how many slices of those are best beyond what is held.
+   */
+  more(obtainable: Obtainable, arrivalBlocks: number, isForced: boolean): BestSlices {
+    const { arena, pool } = this.#parts;
+    const { fromIdleLenders } = obtainable;
+    const sources = this.sources();
+    const fromRunning = Math.min(sources.sharedSlices, obtainable.fromRunningLenders);
+    const worthy = isForced ? Infinity : total(sources.idleSlices);
+    const more = Math.min(fromIdleLenders + fromRunning, worthy);
+    const limit = pool.borrowLimitOf(arena.engine);
+    const most = Math.min(limit, total(sources.heldSlices) + more);
+    const held = arena.borrowedSlices;
+    // No amount can be more than what is held: nothing is searched.
+    if (most <= held && fromIdleLenders === 0) return { slices: 0, bound: "limit" };
+    if (isForced) return { slices: most - held, bound: "limit" };
+    const { slices, bound } = this.bestSlices(most, arrivalBlocks, sources);
+    return { slices: slices - held, bound };
   }
 
   /**
@@ -158,4 +182,8 @@ export class LoanAmount {
     const { sequences, claims } = this.#parts.scheduler;
     return (claims.usedBlocks + claims.claimedBlocks) / Math.max(1, sequences.count);
   }
+}
+
+function total(slices: Float64Array): number {
+  return slices.reduce((sum, count) => sum + count, 0);
 }

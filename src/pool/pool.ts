@@ -168,15 +168,19 @@ export class Pool {
    * @param nowNs decides which back-offs are over; the last command's time unless given.
    */
   obtainable(engine: EngineId, nowNs = this.#state.nowNs): Obtainable {
+    if (!this.#state.isLender(engine)) return this.offeredTo(engine, nowNs);
+    return { fromIdleLenders: 0, fromRunningLenders: 0 };
+  }
+
+  /** The same where the engine lent and offered nothing itself. */
+  offeredTo(engine: EngineId, nowNs: number): Obtainable {
     let [fromIdleLenders, fromRunningLenders] = [0, 0];
-    if (!this.#state.isLender(engine)) {
-      const lenders = this.#state.lendersOf(engine, nowNs);
-      for (let lender = 0; lender < this.#state.engineCount; lender++) {
-        if (lenders.isBlocked[lender] === 1 || lenders.pathBytesPerSecond[lender] === 0) continue;
-        const slices = lenders.idleSlices[lender]!;
-        if (lenders.isRunning[lender] === 1) fromRunningLenders += slices;
-        else fromIdleLenders += slices;
-      }
+    const lenders = this.#state.lendersOf(engine, nowNs);
+    for (let lender = 0; lender < this.#state.engineCount; lender++) {
+      if (lenders.isBlocked[lender] === 1 || lenders.pathBytesPerSecond[lender] === 0) continue;
+      const slices = lenders.idleSlices[lender]!;
+      if (lenders.isRunning[lender] === 1) fromRunningLenders += slices;
+      else fromIdleLenders += slices;
     }
     return { fromIdleLenders, fromRunningLenders };
   }

@@ -60,7 +60,10 @@ export function simulate(
   };
 }
 
-/** Growth shares enter admissions, and what is borrowed while memory is short; nothing else. */
+/**
+ * Growth shares enter admissions, and what is borrowed: ahead of requests, which claims note, and
+ * while memory is short, which they do not.
+ */
 function sameGrowthShares(cluster: Cluster): Pick<RunRecord, "sameGrowthShares"> {
   const range = { above: -Infinity, upTo: Infinity };
   for (const { engine } of cluster.members) {

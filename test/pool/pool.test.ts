@@ -20,6 +20,8 @@ describe("requests", () => {
     bench.offer(A, 2);
     bench.offer(B, 2);
     expect(bench.request(A, 3)).toEqual([denied("role", 3)]);
+    expect(bench.pool.obtainable(A)).toEqual({ fromIdleLenders: 0, fromRunningLenders: 0 });
+    expect(bench.pool.offeredTo(A, 0)).toEqual({ fromIdleLenders: 2, fromRunningLenders: 0 });
     expect(bench.request(C, 4)).toHaveLength(2);
     expect(bench.pool.idleSlices(A)).toBe(0);
     expect(bench.request(A, 1)).toEqual([denied("role", 1)]);
