@@ -56,8 +56,9 @@ export class LoanAccounts {
   #beyondOwn = 1;
   /** Whether links left somebody out of that step. */
   #isAnyLeftOut = false;
-  /** Slices borrowed at the last look, and when there were fewer than at the one before. */
+  /** Slices borrowed at the last look, when that was, and when a look found fewer. */
   #heldSlices = 0;
+  #lookedNs = -Infinity;
   #shrunkNs = -Infinity;
   #settledNs = -Infinity;
 
@@ -163,8 +164,11 @@ export class LoanAccounts {
     for (let lender = 0; lender < this.#earned.length; lender++) {
       held += this.#kv.slices.heldRows[lender + 1]!;
     }
-    if (held < this.#heldSlices) this.#shrunkNs = nowNs;
+    // Without loans nobody looks: what was held long ago is of a loan that ended meanwhile.
+    const isRecent = nowNs - this.#lookedNs <= AFTERMATH_NS;
+    if (isRecent && held < this.#heldSlices) this.#shrunkNs = nowNs;
     this.#heldSlices = held;
+    this.#lookedNs = nowNs;
   }
 
   /** Tells the pool, at most once a second. */

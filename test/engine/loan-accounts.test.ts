@@ -22,6 +22,7 @@ const FLAT: CostModel = {
   sources: [],
 };
 const STEP_NS = 1e6;
+const LONG_NS = 60e9;
 /** 100 own slices of one block; lenders 1 and 2. */
 const OWN = 100;
 
@@ -42,6 +43,8 @@ interface Recompute {
   readonly isRecalled?: boolean;
   /** Slices of lender 1 that have gone back by then. */
   readonly returned?: number;
+  /** Slices more of lender 1, of a loan that had gone back long before. */
+  readonly earlier?: number;
 }
 
 function settled(state: State, stepNs = STEP_NS, recompute?: Recompute) {
@@ -73,6 +76,11 @@ function settled(state: State, stepNs = STEP_NS, recompute?: Recompute) {
     new StepCost(FLAT, LAYERS),
   );
   const timing = { startNs: 0, endNs: stepNs, localNs: STEP_NS } as StepTiming;
+  if (recompute?.earlier !== undefined) {
+    slices.heldRows[2]! += recompute.earlier;
+    accounts.earn({ ...batch, decodeSequences: 0 } as Batch, { ...timing, endNs: -LONG_NS });
+    slices.heldRows[2]! -= recompute.earlier;
+  }
   accounts.earn(batch, timing);
   const told: Record<number, { earned: number; produced: number }> = {};
   const pool = {
@@ -131,6 +139,10 @@ describe("a loan's account", () => {
 
   it("is charged its part of what is computed again while they stay", () => {
     expect(charged({ tokens: 1024, laterNs: 1e9 })).toBeCloseTo((200 * 101) / 200, 6);
+  });
+
+  it("is charged its part where a larger loan went back long before", () => {
+    expect(charged({ tokens: 1024, laterNs: 1e9, earlier: 9 })).toBeCloseTo((200 * 101) / 200, 6);
   });
 
   it("is charged all of it where links leave somebody out", () => {
