@@ -13,11 +13,28 @@ import { simulate, type RunRecord } from "../../src/sim/index.ts";
 import type { RequestTable } from "../../src/workload/index.ts";
 import { judge } from "./bounds.ts";
 import { admissionNamed, enginePairs, sameWork } from "./paired-runs.ts";
-import { scenarioOf } from "./server-plan.ts";
-import { planOf, wiringOf, type EngineVerdict, type ServerVerdict } from "./server-verdict.ts";
+import { scenarioOf, type ServerPlan } from "./server-plan.ts";
+import {
+  failedVerdict,
+  planOf,
+  wiringOf,
+  type EngineVerdict,
+  type ServerVerdict,
+} from "./server-verdict.ts";
 
-export function noiseVerdictOf(seed: number): ServerVerdict {
-  const plan = planOf(seed);
+/** @param planned what server the seed is of. */
+export function noiseVerdictOf(
+  seed: number,
+  planned: (seed: number) => ServerPlan = planOf,
+): ServerVerdict {
+  try {
+    return heldAgainstItself(seed, planned(seed));
+  } catch (failure) {
+    return failedVerdict(seed, (failure as Error).stack ?? String(failure));
+  }
+}
+
+function heldAgainstItself(seed: number, plan: ServerPlan): ServerVerdict {
   const admission = admissionNamed(plan.admission);
   const run = (on: Scenario): RunRecord => {
     const system: SystemSettings = { name: "static", base: "static", pool: on.pool };
@@ -36,14 +53,17 @@ export function noiseVerdictOf(seed: number): ServerVerdict {
   return { seed, engines, isBound: true, wiring: wiringOf(seed), recalls, leftOut, errors: [] };
 }
 
+/** One less where the context has no room for one more: the request would be refused. */
 export function withOneTokenMore(scenario: Scenario): Scenario {
   const engines = scenario.engines.map((engine) => ({
     ...engine,
     requests: (seed: number): RequestTable => {
       const table = engine.requests(seed);
-      const outputTokens = Int32Array.from(table.outputTokens, (tokens, row) =>
-        row === 0 ? tokens + 1 : tokens,
-      );
+      if (table.count === 0) return table;
+      const outputTokens = table.outputTokens.slice();
+      const tokens = table.promptTokens[0]! + outputTokens[0]!;
+      if (tokens < engine.model.contextTokensMax) outputTokens[0]!++;
+      else if (outputTokens[0]! > 1) outputTokens[0]!--;
       return { ...table, outputTokens };
     },
   }));
