@@ -140,8 +140,8 @@ export class Engine implements SchedulerEvents, LadderHost {
     this.counters.preemptions++;
     this.counters.recomputedTokens += recomputedTokens;
     const { accounts, arena, flight } = this.#parts;
-    const isRecalled = arena.recalls.length > 0;
-    accounts.chargeRecompute(recomputedTokens, flight.localStepNs, isRecalled, this.#nowNs);
+    const isLeaving = arena.recalls.length > 0 || arena.lostRows.length > 0;
+    accounts.chargeRecompute(recomputedTokens, flight.localStepNs, isLeaving, this.#nowNs);
     this.#sink.note("preempted", request, this.#nowNs);
   }
 

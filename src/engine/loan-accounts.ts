@@ -1,5 +1,5 @@
 /**
- * What loans earn a borrower and what their recalls cost it, lender by lender, in tokens.
+ * What loans earn a borrower and what it computes again for them, lender by lender, in tokens.
  *
  * Fed by the engine at each step's end and at each preempted sequence; settled with the pool once a
  * second. Loans earn the tokens that a step made beyond those that own memory alone would have made
@@ -139,17 +139,17 @@ export class LoanAccounts {
    * while and then is not makes more of that than memory of one's own. Who lent last shares the
    * tokens that it displaces.
    *
-   * @param isRecalled whether slices are to be given back just now.
+   * @param isLeaving whether slices are to be given back just now, or are gone with their lender.
    */
   chargeRecompute(
     computedTokens: number,
     stepNs: number,
-    isRecalled: boolean,
+    isLeaving: boolean,
     nowNs: number,
   ): void {
     if (nowNs - this.#loanNs > AFTERMATH_NS) return;
     this.#watchHeld(nowNs);
-    const isShrinking = isRecalled || nowNs - this.#shrunkNs <= AFTERMATH_NS;
+    const isShrinking = isLeaving || nowNs - this.#shrunkNs <= AFTERMATH_NS;
     const isTheirs = isShrinking || this.#isAnyLeftOut;
     const recomputeNs = computedTokens * this.#prefillNsPerToken;
     const tokensPerStep = Math.max(1, this.#scheduler.batch.decodeSequences);

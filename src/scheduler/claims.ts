@@ -1,9 +1,9 @@
 /**
  * Blocks that running sequences have, still need for their prompts, and are expected to grow by.
  *
- * Kept by the scheduler, which surveys once a step and adds what it starts; read by the engine's
- * borrow controller. Where there is neither anybody who waits nor a loan to decide on, nobody reads
- * it and it stands as it was. It decides nothing but whether one more request fits (admission.ts).
+ * Kept by the scheduler, which surveys a step and adds what it starts; read by the engine's borrow
+ * controller. A step with nobody who waits, of an engine that neither lends nor borrows, is not
+ * surveyed: nobody reads it. It decides nothing but whether one more request fits (admission.ts).
  *
  * Invariant: after a survey the sums are those of the running sequences; with none they are zero.
  */
@@ -24,7 +24,7 @@ export class Claims {
   claimedBlocks = 0;
   /** Expected further blocks, all of them; a fraction, as it is a sum of expectations. */
   growthBlocks = 0;
-  /** Shares of growth under which every request so far would have started when it did. */
+  /** Shares of growth under which every start, and every loan ahead of one, would be as it was. */
   readonly sameShares = new ShareRange();
   readonly #sequences: Sequences;
   readonly #kv: KvCache;

@@ -51,7 +51,7 @@ export class Scheduler {
   readonly steps: StepsAhead;
   /** Tokens that preempted requests found again. */
   restoredTokens = 0;
-  /** Blocks had, needed and expected by running sequences, as of the last schedule. */
+  /** Blocks had, needed and expected by running sequences, as of the last survey. */
   readonly claims: Claims;
 
   readonly #options: SchedulerOptions;
