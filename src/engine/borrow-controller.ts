@@ -183,7 +183,7 @@ export class BorrowController {
     // Admission counts a share of what running sequences will grow by.
     const { growthShare } = this.#options;
     const { growthBlocks, sameShares } = this.#scheduler.claims;
-    const room = this.#spareBlocks() - this.#reserve.blocks;
+    const room = this.#spareBlocks() - this.#reserve.loanBlocks;
     const missing = growthShare * growthBlocks - room;
     if (missing > 0) sameShares.noteAmount(growthShare);
     else sameShares.note(growthShare, growthBlocks, room);
@@ -232,7 +232,7 @@ export class BorrowController {
   /** How many slices more it takes of what others offer, and what bounds them. */
   #more(obtainable: Obtainable, nowNs: number): BestSlices {
     const isForced = this.#mustBorrow();
-    const more = this.#amount.more(obtainable, this.#reserve.blocks, isForced);
+    const more = this.#amount.more(obtainable, this.#reserve.loanBlocks, isForced);
     if (isForced) return more;
     const trusted = this.#trust.slices(nowNs) - this.#arena.borrowedSlices;
     return { slices: Math.min(more.slices, trusted), bound: more.bound };
@@ -276,7 +276,7 @@ export class BorrowController {
     const { blocksPerSlice } = this.#kv.layout;
     const spareOwn = this.#spareBlocks() - this.#arena.borrowedSlices * blocksPerSlice;
     const growth = this.#options.growthShare * this.#scheduler.claims.growthBlocks;
-    if (spareOwn < growth + RESERVES_KEPT * this.#reserve.blocks) return;
+    if (spareOwn < growth + RESERVES_KEPT * this.#reserve.loanBlocks) return;
     this.#returnEmpty(nowNs);
   }
 

@@ -246,9 +246,9 @@ export class Engine implements SchedulerEvents, LadderHost {
     if (this.#options.stepsAhead === 1) this.scheduler.schedule(flight.localStepNs, nowNs);
     if (arena.borrowedSlices === 0) return;
     const { maxBatchTokens } = this.#options;
-    const arrivalBlocks = rates.hasRoomFor(reserve.blocks, this.kv, flight.localStepNs)
-      ? reserve.blocks
-      : 0;
+    const { homeBlocks } = reserve;
+    const hasRoom = rates.hasRoomFor(homeBlocks, this.kv, flight.localStepNs);
+    const arrivalBlocks = hasRoom ? homeBlocks : 0;
     residency.prepareRoom(this.scheduler, maxBatchTokens, arrivalBlocks, nowNs);
   }
 
