@@ -27,5 +27,6 @@ function harmedLender({ engines }: ServerVerdict): string | null {
 
 it("reads at full speed from lenders that run are found", { timeout: 300_000 }, () => {
   const plant: PoolChange = (pool) => ({ ...pool, lenderShare: null });
-  expect(firstFinding(plant)).toMatch(/^server \d+: \w+: ttft mean$/);
+  // Longer steps are both: later first tokens, and more time between the others.
+  expect(firstFinding(plant)).toMatch(/^server \d+: \w+: (ttft mean|tpot p95)$/);
 });
