@@ -87,7 +87,7 @@ async function wholeProcesses(trace: string, times: number): Promise<void> {
   const one = await measureBest(["compare", ...hour, "--systems", "static", ...rest], times);
   note({ what: "process: Azure hour, 1 x H100, Llama-3.1-8B, static", ...one });
   atMost("Azure hour, whole process, CPU seconds", one.cpuSeconds, 1);
-  atMost("Azure hour, whole process, MB", one.peakMegabytes, 150);
+  atMost("Azure hour, whole process, MB", one.peakMegabytes, 120);
   const words = ["compare", "scenarios/azure-hour.yaml", "--trace", trace, ...rest, "--systems"];
   const off = await measureBest([...words, "static"], times);
   note({ what: "process: azure-hour.yaml, static", ...off });
@@ -110,12 +110,13 @@ function poolCost(trace: string): void {
   // The first runs compile; the cheapest is not one of them.
   const off = cost("static");
   const on = cost("ema");
-  for (const [system, run] of [["static", off], ["ema", on]] as const) {
+  // The first goal was 2.5 for both; without the pool it is passed.
+  for (const [system, run, most] of [["static", off, 1.5], ["ema", on, 2.5]] as const) {
     const stepsPerSecond = Math.round(run.steps / run.cpuSeconds);
     const microsecondsPerStep = (run.cpuSeconds * 1e6) / run.steps;
     const what = `steps: azure-hour.yaml, ${system}, one setting`;
     note({ what, ...run, stepsPerSecond, microsecondsPerStep });
-    atMost(`azure-hour.yaml, ${system}, microseconds a step`, microsecondsPerStep, 2.5);
+    atMost(`azure-hour.yaml, ${system}, microseconds a step`, microsecondsPerStep, most);
   }
   note({
     what: "steps: pool on over pool off",

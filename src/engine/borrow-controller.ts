@@ -185,8 +185,7 @@ export class BorrowController {
     const { growthBlocks, sameShares } = this.#scheduler.claims;
     const room = this.#spareBlocks() - this.#reserve.loanBlocks;
     const missing = growthShare * growthBlocks - room;
-    if (missing > 0) sameShares.noteAmount(growthShare);
-    else sameShares.note(growthShare, growthBlocks, room);
+    sameShares.note(growthShare, growthBlocks, room);
     if (missing > 0 && this.#arena.offeredSlices > 0 && !this.#wouldGetAny(nowNs)) return 0;
     return Math.ceil(missing / blocksPerSlice);
   }

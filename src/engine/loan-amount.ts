@@ -82,6 +82,8 @@ export class LoanAmount {
     const held = arena.borrowedSlices;
     // No amount can be more than what is held: nothing is searched.
     if (most <= held && fromIdleLenders === 0) return { slices: 0, bound: "limit" };
+    // From here on the growth share decides how much, not only whether.
+    this.#parts.scheduler.claims.sameShares.noteAmount(this.#options.growthShare);
     if (isForced) return { slices: most - held, bound: "limit" };
     const { slices, bound } = this.bestSlices(most, arrivalBlocks, sources);
     return { slices: slices - held, bound };
