@@ -156,17 +156,16 @@ export class BorrowController {
 
   /** Slices that running sequences' growth and the head of the queue need beyond what is held. */
   #wantedSlices(nowNs: number): number {
-    const { scheduler, layout } = { scheduler: this.#scheduler, layout: this.#kv.layout };
-    if (!scheduler.isMemoryShort || scheduler.waiting.size === 0) return this.#growthSlices(nowNs);
-    let blocks = scheduler.claims.usedBlocks + scheduler.claims.claimedBlocks;
-    blocks += this.#options.growthShare * scheduler.claims.growthBlocks;
+    const { isMemoryShort, waiting } = this.#scheduler;
+    if (!isMemoryShort || waiting.size === 0) return this.#growthSlices(nowNs);
+    const { blocksPerSlice, blockTokens } = this.#kv.layout;
+    let blocks = this.#promisedBlocks() + this.#growthBlocks();
     const held = this.#heldBlocks();
-    const enough = held + REQUEST_SLICES_MAX * layout.blocksPerSlice;
-    const depth = scheduler.waiting.size;
-    for (let position = 0; position < depth && blocks < enough; position++) {
-      blocks += scheduler.waiting.tokensAt(position) / layout.blockTokens + 1;
+    const enough = held + REQUEST_SLICES_MAX * blocksPerSlice;
+    for (let position = 0; position < waiting.size && blocks < enough; position++) {
+      blocks += waiting.tokensAt(position) / blockTokens + 1;
     }
-    return Math.ceil((blocks - held) / layout.blocksPerSlice);
+    return Math.ceil((blocks - held) / blocksPerSlice);
   }
 
   /**
@@ -180,12 +179,10 @@ export class BorrowController {
     }
     if (this.#scheduler.rotation.isLinkFull) return 0;
     if (this.#arena.offeredSlices > 0 && !this.#mayTurnBorrower(nowNs)) return 0;
-    // Admission counts a share of what running sequences will grow by.
-    const { growthShare } = this.#options;
-    const { growthBlocks, sameShares } = this.#scheduler.claims;
     const room = this.#spareBlocks() - this.#reserve.loanBlocks;
-    const missing = growthShare * growthBlocks - room;
-    sameShares.note(growthShare, growthBlocks, room);
+    const missing = this.#growthBlocks() - room;
+    const { growthBlocks, sameShares } = this.#scheduler.claims;
+    sameShares.note(this.#options.growthShare, growthBlocks, room);
     if (missing > 0 && this.#arena.offeredSlices > 0 && !this.#wouldGetAny(nowNs)) return 0;
     return Math.ceil(missing / blocksPerSlice);
   }
@@ -198,6 +195,11 @@ export class BorrowController {
   /** What running sequences have, and what their prompts still need. */
   #promisedBlocks(): number {
     return this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks;
+  }
+
+  /** What admission counts of the growth of running sequences. */
+  #growthBlocks(): number {
+    return this.#options.growthShare * this.#scheduler.claims.growthBlocks;
   }
 
   #heldBlocks(): number {
@@ -246,8 +248,7 @@ export class BorrowController {
     const { blocksPerSlice, blockTokens } = this.#kv.layout;
     const blocks = this.#scheduler.waiting.tokensAt(0) / blockTokens + 1;
     const held = this.#options.ownSlices + this.#arena.borrowedSlices;
-    const slices = held + this.#idleElsewhere();
-    return blocks > slices * blocksPerSlice;
+    return blocks > (held + this.#idleElsewhere()) * blocksPerSlice;
   }
 
   #mustBorrow(): boolean {
@@ -256,7 +257,7 @@ export class BorrowController {
     const own = (this.#options.ownSlices - this.#planner.ring.slices) * blocksPerSlice;
     if (waiting.size > 0 && waiting.tokensAt(0) / blockTokens + 1 > own) return true;
     if (this.#scheduler.sequences.count !== 1) return false;
-    return this.#scheduler.claims.usedBlocks + this.#scheduler.claims.claimedBlocks + 1 > own;
+    return this.#promisedBlocks() + 1 > own;
   }
 
   /** The engine has nothing to do: every empty borrowed slice goes home. */
@@ -274,8 +275,7 @@ export class BorrowController {
     // again at once.
     const { blocksPerSlice } = this.#kv.layout;
     const spareOwn = this.#spareBlocks() - this.#arena.borrowedSlices * blocksPerSlice;
-    const growth = this.#options.growthShare * this.#scheduler.claims.growthBlocks;
-    if (spareOwn < growth + RESERVES_KEPT * this.#reserve.loanBlocks) return;
+    if (spareOwn < this.#growthBlocks() + RESERVES_KEPT * this.#reserve.loanBlocks) return;
     this.#returnEmpty(nowNs);
   }
 
