@@ -21,8 +21,8 @@ const MEANS = 5;
 const HOME_SHARE_MAX = 1 / 8;
 /**
  * At most this share of it is borrowed ahead: it is idle at its lender too. Where prompts are long,
- * five of them are more than an eighth: TTFT p95 at 0.95 of static's saturation, H100 and prompts
- * of 1,155 tokens, is 1.29, 1.19 and 1.17 of `double`'s with an eighth, a quarter and a half.
+ * five of them are more than an eighth: TTFT p95 at 0.95 of static's saturation, h100-32b-conv, is
+ * 1.293, 1.162 and 1.147 of `double`'s with an eighth, a quarter and a half (docs/EXPERIMENTS.md).
  */
 const LOAN_SHARE_MAX = 1 / 2;
 
